@@ -17,6 +17,7 @@ use crate::authority::Authority;
 use crate::authorization::{AuthorizationMode, Authorizer};
 use crate::clock::Clock;
 use crate::controllers::Scope;
+use crate::denials::DeniedRequests;
 use crate::error::{StartError, TokenError};
 use crate::front::{Endpoint, Front, Limits, ServingCertificate};
 use crate::impersonation::Impersonation;
@@ -163,6 +164,7 @@ impl Server {
             shared: Arc::new(ServiceState {
                 registry,
                 openapi: openapi::Cache::default(),
+                denied: DeniedRequests::default(),
                 address: OnceLock::new(),
                 stop,
             }),
@@ -298,6 +300,13 @@ impl Server {
     #[must_use]
     pub fn unmodelled(&self) -> Vec<String> {
         self.shared.registry.unmodelled.reported()
+    }
+
+    /// Returns a sentence for each request of this user that was denied so far. Requests that
+    /// differ only in the name of their object have the same sentence.
+    #[must_use]
+    pub fn denied(&self, user: &str) -> Vec<String> {
+        self.shared.denied.of(user)
     }
 
     /// Ends every watch and connection and stops the controllers.

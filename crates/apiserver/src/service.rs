@@ -37,6 +37,7 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub(crate) struct ServiceState {
     pub(crate) registry: Arc<Registry>,
     pub(crate) openapi: openapi::Cache,
+    pub(crate) denied: denials::DeniedRequests,
     /// The first address at which the server listens.
     pub(crate) address: OnceLock<SocketAddr>,
     /// Cancelled when the server stops.
@@ -167,7 +168,7 @@ impl Service {
         if decision.is_allowed() {
             return Ok(identity);
         }
-        denials::log_denied(&identity, attributes, &decision);
+        self.shared.denied.add(&identity, attributes, &decision);
         Err(match decision.error {
             Some(error) => {
                 let uri = parts.uri.to_string();

@@ -60,6 +60,11 @@ impl ControlPlane {
         self.kubeconfig.write(self.endpoint.kubeconfig())
     }
 
+    /// Returns a kubeconfig for the user of a bearer token.
+    pub(crate) fn kubeconfig_with_token(&self, token: &str) -> String {
+        self.endpoint.kubeconfig_with_token(token)
+    }
+
     /// Stops the server and removes its kubeconfig.
     pub(crate) async fn stop(self) {
         self.server.shutdown().await;

@@ -1,7 +1,9 @@
 //! `opkit dev`: runs an operator on its own control plane, with nothing else installed. An edit of
-//! the operator's sources rebuilds and restarts it; the control plane and its objects stay.
+//! the operator's sources rebuilds and restarts it; the control plane and its objects stay. The
+//! operator acts as its ServiceAccount, with the roles that its command `manifests` prints.
 
 mod activity;
+mod identity;
 mod install;
 mod operator;
 mod package;
@@ -19,6 +21,7 @@ use tokio::time::Instant;
 use crate::ControlPlaneArgs;
 use crate::control_plane::ControlPlane;
 use crate::signals::StopSignals;
+use identity::OperatorIdentity;
 use package::Package;
 use session::Session;
 use view::View;
@@ -28,6 +31,7 @@ use view::View;
 pub(crate) async fn run(
     name: Option<&str>,
     args: &ControlPlaneArgs,
+    as_admin: bool,
     arguments: Vec<OsString>,
 ) -> Result<()> {
     let mut stop = StopSignals::listen()?;
@@ -36,7 +40,8 @@ pub(crate) async fn run(
     let plane = ControlPlane::start(args, Options::default()).await?;
     let mut view = View::new();
     view.ready_in(started.elapsed());
-    let mut session = Session::new(package, arguments, plane, view);
+    let identity = OperatorIdentity::new(&package.name, &plane, as_admin)?;
+    let mut session = Session::new(package, arguments, plane, identity, view);
     let outcome = tokio::select! {
         outcome = session.develop() => outcome,
         () = stop.requested() => Ok(()),

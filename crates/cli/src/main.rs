@@ -45,6 +45,10 @@ enum Command {
         operator: Option<String>,
         #[command(flatten)]
         control_plane: ControlPlaneArgs,
+        /// Run the operator as administrator, not as a ServiceAccount with the roles that its
+        /// command `manifests` prints
+        #[arg(long)]
+        as_admin: bool,
         /// Arguments for the operator
         #[arg(last = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
@@ -114,8 +118,9 @@ impl Command {
             Self::Dev {
                 operator,
                 control_plane,
+                as_admin,
                 arguments,
-            } => dev::run(operator.as_deref(), &control_plane, arguments).await,
+            } => dev::run(operator.as_deref(), &control_plane, as_admin, arguments).await,
             Self::Explain(args) => explain::run(&args).await,
             Self::Cluster(ClusterCommand::Up {
                 control_plane,

@@ -6,12 +6,26 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{
-    Client, Discovery, DynamicClient, GroupVersion, GroupVersionKind, RequestError, RestMapper,
-    Unstructured, WriteOptions, one_line,
+    ApiResource, Client, DeleteOptions, Discovery, DynamicClient, GroupVersion, GroupVersionKind,
+    ObjectKey, RequestError, RestMapper, Unstructured, WriteOptions, one_line,
 };
 
 /// Field manager of the objects that this command applies.
 const MANAGER: &str = "opkit-dev";
+
+/// Namespace and name of a ServiceAccount.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ServiceAccountName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl ServiceAccountName {
+    /// Returns the name of the user that a token of the ServiceAccount belongs to.
+    pub(crate) fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
 
 /// Client that applies objects to one control plane.
 pub(crate) struct Installer {
@@ -56,6 +70,34 @@ impl Installer {
         Ok(crds)
     }
 
+    /// Installs the namespace, ServiceAccount, roles and role bindings among the manifests of an
+    /// operator, and deletes the roles and role bindings that only the manifests `before` contain.
+    /// Returns the ServiceAccount, or `None` if there is no ServiceAccount.
+    pub(crate) async fn install_permissions(
+        &self,
+        yaml: &str,
+        before: &str,
+    ) -> Result<Option<ServiceAccountName>> {
+        let (objects, before) = (permissions(yaml)?, permissions(before)?);
+        for object in &objects {
+            self.apply(object).await?;
+        }
+        let is = |one: &Unstructured, other: &Unstructured| {
+            (one.kind(), one.namespace(), one.name())
+                == (other.kind(), other.namespace(), other.name())
+        };
+        for object in before.iter().filter(|object| is_role(object)) {
+            if !objects.iter().any(|kept| is(kept, object)) {
+                self.delete(object).await?;
+            }
+        }
+        let account = objects.iter().find(|it| it.kind() == "ServiceAccount");
+        Ok(account.map(|account| ServiceAccountName {
+            namespace: account.namespace().unwrap_or("default").to_owned(),
+            name: account.name().to_owned(),
+        }))
+    }
+
     /// Applies every object in a file, and returns `kind/name` of each object.
     pub(crate) async fn apply_file(&self, path: &Path) -> Result<Vec<String>> {
         let context = || format!("cannot apply {}", path.display());
@@ -87,18 +129,31 @@ impl Installer {
         .map_err(|error| message(&error))
     }
 
+    /// Deletes an object, if it exists.
+    async fn delete(&self, object: &Unstructured) -> Result<()> {
+        let key = ObjectKey::from(object.name()).or_namespace(object.namespace());
+        let resource = self.dynamic.resource(self.resource(object).await?);
+        match resource.delete(key, &DeleteOptions::background()).await {
+            Err(error) if !error.is_not_found() => Err(message(&error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Finds the resource of an object and applies the object.
     async fn send(&self, object: &Unstructured) -> Result<Result<(), RequestError>> {
+        let resource = self.resource(object).await?;
+        let applied = self.dynamic.resource(resource).apply(object).await;
+        Ok(applied.map(drop))
+    }
+
+    async fn resource(&self, object: &Unstructured) -> Result<ApiResource> {
         let (api_version, kind) = (object.api_version(), object.kind());
         let GroupVersion { group, version } = api_version
             .parse()
             .map_err(|_| anyhow!("{api_version} is not an apiVersion"))?;
         let gvk = GroupVersionKind::new(group, version, kind);
         let resource = self.mapper.of_kind(&gvk).await;
-        let resource = resource
-            .map_err(|_| anyhow!("the control plane has no kind {kind} in {api_version}"))?;
-        let applied = self.dynamic.resource(resource).apply(object).await;
-        Ok(applied.map(drop))
+        resource.map_err(|_| anyhow!("the control plane has no kind {kind} in {api_version}"))
     }
 }
 
@@ -108,6 +163,23 @@ fn message(error: &RequestError) -> anyhow::Error {
         Some(status) => anyhow!("{}", status.message),
         None => anyhow!("{}", one_line(error)),
     }
+}
+
+/// Returns the objects among the manifests of an operator that concern its permissions.
+fn permissions(yaml: &str) -> Result<Vec<Unstructured>> {
+    let objects =
+        parse(yaml).context("cannot parse the output of the operator's command `manifests`")?;
+    let is_permission = |object: &Unstructured| {
+        is_role(object) || matches!(object.kind(), "Namespace" | "ServiceAccount")
+    };
+    Ok(objects.into_iter().filter(is_permission).collect())
+}
+
+/// Reports whether an object is a role or a role binding.
+fn is_role(object: &Unstructured) -> bool {
+    object
+        .api_version()
+        .starts_with("rbac.authorization.k8s.io/")
 }
 
 fn parse(yaml: &str) -> Result<Vec<Unstructured>> {

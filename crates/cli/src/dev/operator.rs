@@ -14,17 +14,22 @@ use tokio::process::{Child, Command};
 use super::activity;
 use super::package::Package;
 use super::view::View;
-use crate::control_plane::ControlPlane;
 
 /// Interval between two requests for the operator's activity.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time that the operator gets to stop by itself after SIGTERM.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
 
-/// Returns the output of the operator's command `manifests`.
-pub(crate) async fn manifests(executable: &Path) -> Result<String> {
+/// Namespace of the Lease. The operator does not run in a pod, so there is no default namespace.
+const LEASE_NAMESPACE: [&str; 2] = ["--leader-election-namespace", "default"];
+
+/// Returns the output of the operator's command `manifests` with the user's `arguments`, on which
+/// the operator's roles depend.
+pub(crate) async fn manifests(executable: &Path, arguments: &[OsString]) -> Result<String> {
     let output = Command::new(executable)
         .arg("manifests")
+        .args(LEASE_NAMESPACE)
+        .args(arguments)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()
@@ -49,22 +54,17 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts the operator against the control plane, with the user's `arguments`. The operator's
+    /// Starts the operator with the user of `kubeconfig` and the user's `arguments`. The operator's
     /// log goes to stderr, or to a file while a live view uses the terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,
         arguments: &[OsString],
-        plane: &ControlPlane,
+        kubeconfig: &Path,
         view: &View,
     ) -> Result<Self> {
         let name = package.name.clone();
-        let beside = |ending: &str| {
-            plane
-                .kubeconfig
-                .path()
-                .with_file_name(format!("{name}.{ending}"))
-        };
+        let beside = |ending: &str| kubeconfig.with_file_name(format!("{name}.{ending}"));
         let debug_address_file = beside("debug-address");
         // The file may be left from an operator that was killed, with an old address.
         let _ = fs::remove_file(&debug_address_file);
@@ -79,15 +79,14 @@ impl OperatorProcess {
         let child = Command::new(executable)
             .arg("run")
             .arg("--kubeconfig")
-            .arg(plane.kubeconfig.path())
+            .arg(kubeconfig)
             .args([
                 "--debug-bind-address",
                 "127.0.0.1:0",
                 "--debug-address-file",
             ])
             .arg(&debug_address_file)
-            // The operator does not run in a pod, so there is no default namespace.
-            .args(["--leader-election-namespace", "default"])
+            .args(LEASE_NAMESPACE)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

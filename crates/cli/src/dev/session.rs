@@ -13,6 +13,7 @@ use opkit_client::{ClientOptions, Discovery, DynamicClient};
 use opkit_debug::Activity;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::identity::OperatorIdentity;
 use super::install::Installer;
 use super::operator::{self, OperatorProcess};
 use super::package::Package;
@@ -33,6 +34,7 @@ pub(crate) struct Session {
     package: Package,
     arguments: Vec<OsString>,
     plane: ControlPlane,
+    identity: OperatorIdentity,
     view: View,
     client: DynamicClient,
     installer: Installer,
@@ -59,6 +61,7 @@ impl Session {
         package: Package,
         arguments: Vec<OsString>,
         plane: ControlPlane,
+        identity: OperatorIdentity,
         view: View,
     ) -> Self {
         let kube = ClientOptions::default().in_process(plane.server.service(), "default");
@@ -70,6 +73,7 @@ impl Session {
             package,
             arguments,
             plane,
+            identity,
             view,
             installer: Installer::new(kube.clone(), discovery),
             client: DynamicClient::new(kube),
@@ -95,10 +99,15 @@ impl Session {
         self.sources = self.package.sources(&executable);
         self.sources.mark();
         let edited = self.sources.written_since(build_started);
-        self.manifests = operator::manifests(&executable).await?;
-        self.crds = self.installer.install_crds(&self.manifests).await?;
+        let manifests = operator::manifests(&executable, &self.arguments).await?;
+        self.crds = self.installer.install_crds(&manifests).await?;
+        self.install_permissions(&manifests).await?;
+        self.manifests = manifests;
         self.plane.write_kubeconfig()?;
         self.view.banner(&self.plane, &self.crds);
+        if let Some(line) = self.identity.line() {
+            self.view.line("acts as", &output::plain(&line));
+        }
         self.start(&executable)?;
         if let Some(process) = &mut self.process {
             let controllers = controllers(&process.wait_until_running().await?);
@@ -202,7 +211,7 @@ impl Session {
             self.view.line("operator", &line);
             return Ok(());
         }
-        let manifests = operator::manifests(executable).await?;
+        let manifests = operator::manifests(executable, &self.arguments).await?;
         if manifests != self.manifests {
             let crds = self.installer.install_crds(&manifests).await?;
             let is_known = |crd: &CustomResourceDefinition| {
@@ -214,6 +223,7 @@ impl Session {
             let changed: Vec<_> = crds.iter().filter(|crd| !is_known(crd)).cloned().collect();
             self.view.crds(&changed);
             self.crds = crds;
+            self.install_permissions(&manifests).await?;
             self.manifests = manifests;
         }
         if let Some(process) = self.process.take() {
@@ -222,13 +232,20 @@ impl Session {
         self.start(executable)
     }
 
+    async fn install_permissions(&mut self, manifests: &str) -> Result<()> {
+        let before = &self.manifests;
+        self.identity
+            .install(&self.plane, &self.installer, manifests, before)
+            .await
+    }
+
     fn start(&mut self, executable: &Path) -> Result<()> {
         self.built = written(executable);
         let started = OperatorProcess::start(
             &self.package,
             executable,
             &self.arguments,
-            &self.plane,
+            self.identity.kubeconfig(&self.plane),
             &self.view,
         );
         self.process = Some(started?);
@@ -257,6 +274,9 @@ impl Session {
                 self.view.line("warning", &output::plain(&missing));
             }
         }
+        for denied in self.identity.new_denials(&self.plane) {
+            self.view.line("denied", &output::plain(&denied));
+        }
         let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each);
         self.view.show(&rows.await);
     }
@@ -274,6 +294,7 @@ impl Session {
         if let Some(process) = self.process {
             process.stop().await;
         }
+        self.identity.remove();
         self.plane.stop().await;
     }
 }
