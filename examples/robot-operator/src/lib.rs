@@ -24,6 +24,8 @@ async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
     let before = cx.get::<Deployment>(robot.name_any())?;
     let deployment = cx.apply(desired_deployment(&robot)).await?;
     report_change(&robot, before.as_deref(), &deployment, &cx);
+    // Deletes deployments that an earlier version of this operator applied under another name.
+    cx.prune().await?;
 
     cx.update_status(&robot, |status| {
         status.ready_replicas = deployment.ready_replicas();

@@ -65,6 +65,7 @@ async fn reconcile(copy: Arc<SecretCopy>, cx: Context) -> Result<Action> {
         Err(ReadError::NotGranted { key, .. }) => {
             let name = cx.key().namespace.as_deref().unwrap_or_default();
             let message = format!("{key} is not shared with {name} by its annotation {SHARE_WITH}");
+            cx.event(Warning, "NotGranted", message.as_str());
             Condition::new("Ready", false)
                 .reason("NotGranted")
                 .message(message)

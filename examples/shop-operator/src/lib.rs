@@ -105,6 +105,9 @@ async fn open(shop: &Arc<Shop>, cx: &Context) -> Result<Action> {
     // Deletes children that an earlier spec required and this one does not: the database, the
     // ingress. A run that returned earlier prunes nothing.
     cx.prune().await?;
+    if !shop.is_ready() {
+        cx.event(Normal, "Opened", "the shop is open");
+    }
     set_condition(shop, cx, Condition::new("Ready", true).reason("Open")).await
 }
 

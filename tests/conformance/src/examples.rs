@@ -2,6 +2,7 @@
 
 mod bucket;
 mod namespace;
+mod permissions;
 mod secret;
 mod shop;
 
@@ -10,8 +11,7 @@ use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
-use opkit::client::Object;
-use opkit::client::Seam;
+use opkit::client::{Object, Rule, Seam};
 use opkit::operator::RunOptions;
 use opkit::prelude::*;
 use secret_operator::SecretCopy;
@@ -33,8 +33,21 @@ struct RunningOperator {
 impl RunningOperator {
     /// Runs `operator` for the namespace of the test and the namespaces `more`.
     async fn start(plane: &ControlPlane, operator: Operator, more: &[&str]) -> opkit::Result<Self> {
+        Self::start_with(plane, operator, more, Vec::new(), true).await
+    }
+
+    /// Runs `operator` as [`start`](Self::start) does, with `faults` of its client. `preflight` is
+    /// whether the operator checks its permissions first.
+    async fn start_with(
+        plane: &ControlPlane,
+        operator: Operator,
+        more: &[&str],
+        faults: Vec<Rule>,
+        preflight: bool,
+    ) -> opkit::Result<Self> {
         plane.install(&operator).await?;
         let mut options = RunOptions::default();
+        options.preflight = preflight;
         options.log = plane.reconciles().clone();
         options.leader_election_namespace = Some(plane.namespace().to_owned());
         options.namespaces = vec![plane.namespace().to_owned()];
@@ -43,6 +56,7 @@ impl RunningOperator {
             .extend(more.iter().map(|&name| name.into()));
         let mut ready = options.ready.subscribe();
         let (since, seam, stop) = (Timestamp::now(), Seam::new(), CancellationToken::new());
+        faults.into_iter().for_each(|fault| seam.add(fault));
         let client = seam.wrap(plane.operator_client(&operator, &options).await?);
         let mut running = Self {
             plane: plane.clone(),

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{RunningOperator, event, golden_rules, merge, object};
 
 /// Sets the label of the test's namespace, or removes it.
-async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
+pub(super) async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
     let api: Api<Namespace> = Api::all(plane.client());
     let patch = Patch::Merge(json!({"metadata": {"labels": {SIZE: size}}}));
     api.patch(plane.namespace(), &PatchParams::default(), &patch)
@@ -22,7 +22,7 @@ async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
 }
 
 /// Waits until the namespace of the test has this annotation, or none.
-async fn annotated(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
+pub(super) async fn annotated(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
     let is_annotated = |namespace: &Namespace| {
         let size_now = namespace.annotations().get(APPLIED);
         size_now.map(String::as_str) == size

@@ -13,7 +13,7 @@ use shop_operator::{Database, SHOP, Shop, ShopSpec, operator};
 
 use super::{RunningOperator, condition, golden_rules, merge, object};
 
-fn shop() -> Shop {
+pub(super) fn shop() -> Shop {
     let spec = ShopSpec {
         image: "nginx:1.27".into(),
         replicas: 2,
@@ -27,7 +27,7 @@ fn shop() -> Shop {
     Shop::new("one", spec)
 }
 
-fn settings(currency: &str) -> ConfigMap {
+pub(super) fn settings(currency: &str) -> ConfigMap {
     object(json!({"metadata": {"name": "settings"}, "data": {"CURRENCY": currency}}))
 }
 
@@ -36,13 +36,13 @@ fn ready(shop: &Shop) -> Option<(bool, &str)> {
     condition(shop.metadata.generation, conditions, "Ready")
 }
 
-fn waits_for(child: &str) -> impl Fn(&Shop) -> bool {
+pub(super) fn waits_for(child: &str) -> impl Fn(&Shop) -> bool {
     let reason = format!("WaitingFor{child}");
     move |shop| ready(shop) == Some((false, reason.as_str()))
 }
 
 /// Reports whether the shop is open and has all web servers.
-fn is_settled(shop: &Shop) -> bool {
+pub(super) fn is_settled(shop: &Shop) -> bool {
     let conditions = shop.status.as_ref().map(|status| &status.conditions);
     let scaled = condition(shop.metadata.generation, conditions, "Scaled");
     shop.is_ready() && scaled.is_some_and(|(scaled, _)| scaled)
@@ -50,7 +50,7 @@ fn is_settled(shop: &Shop) -> bool {
 
 /// Sets the database to ready: the embedded control plane has no StatefulSet controller; real
 /// control planes do.
-async fn run_database(plane: &ControlPlane) -> opkit::Result {
+pub(super) async fn run_database(plane: &ControlPlane) -> opkit::Result {
     if plane.require(Capability::OwnServer).is_err() {
         return Ok(());
     }
