@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use opkit_client::Kind;
 use opkit_controller::metrics::Labelled;
 use opkit_controller::{
     AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
@@ -269,6 +270,15 @@ impl Operator {
 
     /// Sets how the kind `K` is cached, such as only some objects, or objects without some fields.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
+        if options.memory_budget.is_some() {
+            // An object whose body was evicted by the budget is read from the server.
+            let kind = Kind::of::<K>();
+            let rule = PolicyRule::new(&kind.group, [kind.plural.to_string()], ["get"]);
+            self.rules.push(match kind.namespaced {
+                true => rule,
+                false => rule.cluster_scoped(),
+            });
+        }
         self.setup
             .push(Box::new(|manager| manager.cache::<K>(options)));
         self

@@ -181,3 +181,19 @@ async fn a_flag_that_collides_is_an_error_with_its_name() {
     let expected = "Colliding declares --kubeconfig, which opkit has: rename it";
     assert!(error.ends_with(expected), "{error}");
 }
+
+#[test]
+fn evicted_objects_may_be_read_from_the_server() {
+    let verbs = |options: InformerOptions| {
+        let operator = Operator::new("test").controller(idle::<ConfigMap>());
+        let rules = operator.cache::<ConfigMap>(options).rules();
+        let of_maps = rules
+            .iter()
+            .find(|rule| rule.resources.contains("configmaps"));
+        Vec::from_iter(of_maps.unwrap().verbs.clone())
+    };
+    assert_eq!(verbs(InformerOptions::default()), ["list", "watch"]);
+    let mut options = InformerOptions::default();
+    options.memory_budget = Some(1_000_000);
+    assert_eq!(verbs(options), ["get", "list", "watch"]);
+}
