@@ -51,6 +51,9 @@ pub enum Capability {
     /// Webhooks and policies of `admissionregistration.k8s.io` are called; quotas and limit ranges
     /// are enforced.
     Admission,
+    /// A child may block the deletion of its owner only if its writer may update the finalizers of
+    /// the owner. This needs the admission plugin of the same name, which is off by default.
+    OwnerReferencesPermissionEnforcement,
     /// StatefulSets get Pods.
     StatefulSets,
     /// DaemonSets get Pods.
@@ -176,6 +179,10 @@ impl Backend {
             (Capability::Admission, Self::Embedded(_)) => Some(
                 "the embedded control plane has no webhooks, admission policies, quotas or limit ranges",
             ),
+            (
+                Capability::OwnerReferencesPermissionEnforcement,
+                Self::Embedded(_) | Self::Cluster,
+            ) => Some("the admission plugin OwnerReferencesPermissionEnforcement is off"),
             (Capability::StatefulSets, Self::Embedded(_)) => {
                 Some("the embedded control plane runs no StatefulSets")
             }

@@ -54,6 +54,21 @@ spec:
     served: true
     storage: true
     schema: {openAPIV3Schema: {type: object}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: op, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: op}
+rules: [{apiGroups: [opkit.dev], resources: [robots], verbs: [list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: op}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: op}
+subjects: [{kind: ServiceAccount, name: op, namespace: default}]
 "#;
 "##;
 
@@ -105,7 +120,12 @@ impl Dev {
     }
 
     async fn client(&self) -> Client {
-        let kubeconfig = Kubeconfig::read_from(self.path(".opkit/kubeconfig")).unwrap();
+        self.client_of(".opkit/kubeconfig").await
+    }
+
+    /// Returns a client of the user in a kubeconfig.
+    async fn client_of(&self, kubeconfig: &str) -> Client {
+        let kubeconfig = Kubeconfig::read_from(self.path(kubeconfig)).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options);
         Client::try_from(config.await.unwrap()).unwrap()
@@ -149,6 +169,39 @@ async fn an_edit_restarts_the_operator_and_keeps_the_objects() {
         dev.text("stdout")
             .contains("build          op/src/main.rs changed")
     );
+}
+
+#[tokio::test]
+async fn the_operator_acts_as_its_service_account() {
+    let mut dev = Dev::start(&operator("one"), &[]);
+    dev.until("stdout", "op running, 1 controller");
+    dev.until("stdout", "acts as        ServiceAccount default/op");
+    let client = dev.client_of(".opkit/op.kubeconfig").await;
+    let request = |path: &str| http::Request::get(path).body(Vec::new()).unwrap();
+    let robots = request("/apis/opkit.dev/v1/namespaces/default/robots");
+    client.request_text(robots).await.unwrap();
+    let secrets = request("/api/v1/namespaces/default/secrets");
+    client.request_text(secrets).await.unwrap_err();
+    dev.until(
+        "stdout",
+        "denied         User \"system:serviceaccount:default:op\" cannot list resource \"secrets\" \
+         in API group \"\" in the namespace \"default\" (`manifests` prints the roles",
+    );
+
+    // The edited operator has another role.
+    let edited = operator("two").replace("resources: [robots]", "resources: [gadgets]");
+    dev.edit(&edited);
+    dev.until("stdout", "op restarted, 1 controller");
+    let robots = request("/apis/opkit.dev/v1/namespaces/default/robots");
+    client.request_text(robots).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn the_operator_can_act_as_administrator() {
+    let mut dev = Dev::start(&operator("one"), &["--as-admin"]);
+    dev.until("stdout", "op running, 1 controller");
+    assert!(!dev.path(".opkit/op.kubeconfig").exists());
+    assert!(!dev.text("stdout").contains("ServiceAccount"));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use k8s_openapi::api::rbac::v1::Role;
 use opkit_apiserver::{Options, Server};
 use opkit_client::{ClientOptions, DiskCache, Seam};
 use tempfile::TempDir;
@@ -128,4 +129,36 @@ async fn an_object_that_cannot_be_applied_is_an_error() {
         let error = run.apply(yaml).await.unwrap_err();
         assert_eq!(error.root_cause().to_string(), expected);
     }
+}
+
+const ROLES: &str = "
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: kept, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: dropped, namespace: default}
+";
+
+#[tokio::test]
+async fn roles_that_are_no_longer_in_the_manifests_are_deleted() {
+    let directory = TempDir::new().unwrap();
+    let run = Run::new(directory.path());
+    let account = run.installer.install_permissions(ROLES, "").await.unwrap();
+    let account = account.unwrap();
+    assert_eq!(account.user(), "system:serviceaccount:default:robot");
+
+    let fewer = ROLES.split("---").take(2).collect::<Vec<_>>().join("---");
+    run.installer
+        .install_permissions(&fewer, ROLES)
+        .await
+        .unwrap();
+    let roles = |name: &'static str| run.installer.client.get::<Role>(("default", name));
+    assert!(roles("kept").await.is_ok());
+    assert!(roles("dropped").await.unwrap_err().is_not_found());
 }
