@@ -226,6 +226,7 @@ impl Connection {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
+        let source = stream.peer_addr().ok().map(|address| address.ip());
         let stream = tokio::select! {
             stream = self.acceptor.accept(stream) => stream,
             () = stop.cancelled() => return,
@@ -243,6 +244,7 @@ impl Connection {
         let service = TowerToHyperService::new(Service {
             shared: self.shared,
             peer,
+            source,
         });
         let mut server = auto::Builder::new(TokioExecutor::new());
         server

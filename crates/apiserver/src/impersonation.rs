@@ -75,6 +75,11 @@ impl Mode {
         }
     }
 
+    /// Returns the verb of a constrained mode, which audit events have.
+    fn constraint(self) -> Option<String> {
+        self.is_constrained().then(|| self.verb().into_owned())
+    }
+
     /// Reports whether the mode can be used to impersonate the user.
     fn applies(self, wanted: &Identity, requestor: &Identity) -> bool {
         let has_only_name =
@@ -105,6 +110,7 @@ pub(crate) struct Impersonation {
 
 impl Impersonation {
     /// Returns the user whom the headers of a request name, or `None` if there are no such headers.
+    /// If the mode of the impersonation is a constrained one, its verb is returned, too.
     pub(crate) async fn impersonate(
         &self,
         authorizer: &Authorizer,
@@ -112,7 +118,7 @@ impl Impersonation {
         headers: &HeaderMap,
         requestor: &Identity,
         attributes: &Attributes<'_>,
-    ) -> ApiResult<Option<Arc<Identity>>> {
+    ) -> ApiResult<Option<(Arc<Identity>, Option<String>)>> {
         let Some(wanted) = headers::wanted_user(headers)? else {
             return Ok(None);
         };
@@ -131,7 +137,7 @@ impl Impersonation {
             match check.all(mode, &wanted, attributes).await {
                 Ok(identity) => {
                     self.remember(&requestor.user, mode);
-                    return Ok(Some(Arc::new(identity)));
+                    return Ok(Some((Arc::new(identity), mode.constraint())));
                 }
                 Err(error) => first_error = first_error.or(Some(error)),
             }

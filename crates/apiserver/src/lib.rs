@@ -9,6 +9,7 @@
 //! control plane does not have gets 501. `README.md` lists the missing features.
 
 mod admission;
+mod audit;
 mod authentication;
 mod authority;
 mod authorization;
@@ -51,6 +52,7 @@ mod workloads;
 mod tests;
 
 pub use admission::{AdmissionPlugin, UnknownAdmissionPlugin};
+pub use audit::AuditOptions;
 pub use authentication::{
     AuthenticationOptions, AuthenticationWebhook, ServiceAccountOptions, StaticToken,
 };

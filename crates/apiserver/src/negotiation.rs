@@ -51,6 +51,15 @@ impl Media {
         }
     }
 
+    /// Decodes a body in this media type. Returns `None` if the body is malformed.
+    pub(crate) fn decode(self, body: &[u8]) -> Option<Value> {
+        match self {
+            Self::Json => serde_json::from_slice(body).ok(),
+            Self::Yaml => serde_saphyr::from_slice(body).ok(),
+            Self::Protobuf => protobuf::decode(body).ok(),
+        }
+    }
+
     /// Returns the media type of an error response. Media types in the `Accept` header that ask for
     /// another representation, such as a Table, are skipped, because an error is always a `Status`.
     /// The default is JSON.

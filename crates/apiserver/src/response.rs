@@ -10,12 +10,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
-use crate::compression;
 use crate::negotiation::Media;
 use crate::request::header_text;
 use crate::status::{ApiError, ApiResult};
 use crate::view::Chunks;
 use crate::watch::WatchRequest;
+use crate::{compression, object};
 
 /// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of
 /// the frames of a watch.
@@ -74,6 +74,27 @@ impl Response {
 }
 
 impl ObjectResponse {
+    /// Returns the body if it is a `Status`.
+    pub(crate) fn status(&self) -> Option<&Value> {
+        match &self.body {
+            Content::Value(body) if object::text(body, &["kind"]) == "Status" => Some(body),
+            _ => None,
+        }
+    }
+
+    /// Returns a copy of the body, decoded. The chunks of a list are joined.
+    pub(crate) fn decoded(&mut self, media: Media) -> Option<Value> {
+        if let Content::List(chunks) = &mut self.body {
+            let chunks: Vec<Bytes> = chunks.collect();
+            self.body = Content::Encoded(chunks.concat().into());
+        }
+        match &self.body {
+            Content::Value(body) => Some(body.clone()),
+            Content::Encoded(body) => media.decode(body),
+            Content::List(_) => None,
+        }
+    }
+
     /// Encodes the response as HTTP, and compresses a long body if the client accepts compression.
     pub(crate) fn respond(self, media: Media, request: &HeaderMap) -> ApiResult<HttpResponse> {
         let accepted = header_text(request, header::ACCEPT_ENCODING);

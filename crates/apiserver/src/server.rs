@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::AdmissionPlugin;
+use crate::audit::{Audit, AuditOptions};
 use crate::authentication::{
     Authentication, AuthenticationOptions, Identity, Peer, PeerCertificate,
 };
@@ -64,6 +65,8 @@ pub struct Options {
     pub service_cluster_ip_range: String,
     /// Range of the node ports of Services.
     pub service_node_port_range: RangeInclusive<u16>,
+    /// The audit log. `None` writes no audit events.
+    pub audit: Option<AuditOptions>,
 }
 
 impl Default for Options {
@@ -78,6 +81,7 @@ impl Default for Options {
             admission_plugins: AdmissionPlugin::ALL.to_vec(),
             service_cluster_ip_range: "10.96.0.0/12".to_owned(),
             service_node_port_range: 30_000..=32_767,
+            audit: None,
         }
     }
 }
@@ -109,6 +113,7 @@ impl Server {
     /// until the server is dropped.
     ///
     /// # Errors
+    /// [`StartError::Option`] if an option is not valid or the audit log cannot be opened,
     /// [`StartError::ServiceRange`] if a range for Services is not valid, and
     /// [`StartError::InitialObject`] if one of the objects that every cluster has is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
@@ -159,12 +164,17 @@ impl Server {
         })?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
+        // Audit IDs have their own source, so that they do not change the UIDs of a seed.
+        let seed = options.seed.map(|seed| !seed);
+        let ids = seed.map_or_else(RandomNames::from_entropy, RandomNames::from_seed);
+        let audit = Audit::start(options.audit.as_ref(), ids, registry.clock, &tasks, &stop)?;
         tasks.spawn(controllers::run(registry.clone(), scope, stop.clone()));
         Ok(Self {
             shared: Arc::new(ServiceState {
                 registry,
                 openapi: openapi::Cache::default(),
                 denied: DeniedRequests::default(),
+                audit,
                 address: OnceLock::new(),
                 stop,
             }),
@@ -204,6 +214,7 @@ impl Server {
                 certificate: PeerCertificate::Missing,
                 admitted: Arc::default(),
             },
+            source: None,
         }
     }
 
@@ -211,6 +222,7 @@ impl Server {
         Service {
             shared: self.shared.clone(),
             peer: Peer::Known(Arc::new(identity)),
+            source: None,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -18,6 +18,7 @@ use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::{Audit, RequestAudit};
 use crate::authentication::{Identity, Peer};
 use crate::authorization::Attributes;
 use crate::kinds::NotServed;
@@ -38,6 +39,7 @@ pub(crate) struct ServiceState {
     pub(crate) registry: Arc<Registry>,
     pub(crate) openapi: openapi::Cache,
     pub(crate) denied: denials::DeniedRequests,
+    pub(crate) audit: Audit,
     /// The first address at which the server listens.
     pub(crate) address: OnceLock<SocketAddr>,
     /// Cancelled when the server stops.
@@ -62,6 +64,8 @@ impl ServiceState {
 pub struct Service {
     pub(crate) shared: Arc<ServiceState>,
     pub(crate) peer: Peer,
+    /// Address of the client. `None` for a caller in this process.
+    pub(crate) source: Option<IpAddr>,
 }
 
 impl<B> tower::Service<http::Request<B>> for Service
@@ -82,11 +86,14 @@ where
         let service = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let response = service.respond(&parts, body).await;
-            Ok(response.unwrap_or_else(|error| {
+            let audit = service.shared.audit.begin(&parts, service.source);
+            let response = service.respond(&parts, body, &audit).await;
+            let response = response.unwrap_or_else(|error| {
+                audit.failed(&error);
                 let accept = header_text(&parts.headers, header::ACCEPT);
                 response::failure(&error, Media::of_error(accept))
-            }))
+            });
+            Ok(audit.respond(response))
         })
     }
 }
@@ -94,14 +101,19 @@ where
 impl Service {
     /// Returns the response to a request. The body is read only if the caller may execute the
     /// request.
-    async fn respond<B>(&self, parts: &Parts, body: B) -> ApiResult<HttpResponse>
+    async fn respond<B>(
+        &self,
+        parts: &Parts,
+        body: B,
+        audit: &RequestAudit,
+    ) -> ApiResult<HttpResponse>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let registry = &self.shared.registry;
         let attributes = Attributes::of_request(&parts.method, &parts.uri);
-        let identity = self.admit(parts, &attributes).await?;
+        let identity = self.admit(parts, &attributes, audit).await?;
         let path = parts.uri.path();
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         if let ["readyz" | "livez" | "healthz", ..] = segments.as_slice() {
@@ -120,7 +132,10 @@ impl Service {
             Err(NotServed::Resource) => return Err(ApiError::no_such_resource()),
         };
         let request = Request::new(parts, &identity, body);
-        let (media, response) = verbs::respond(registry, target, &request).await?;
+        let (media, mut response) = verbs::respond(registry, target, &request, audit).await?;
+        if let Response::Object(object) = &mut response {
+            audit.response(media, object);
+        }
         match response {
             Response::NoContent => Ok(response::no_content()),
             Response::Object(object) => object.respond(media, &parts.headers),
@@ -133,16 +148,23 @@ impl Service {
     }
 
     /// Authenticates and authorizes a request, and returns its user. Logs a refused request.
-    async fn admit(&self, parts: &Parts, attributes: &Attributes<'_>) -> ApiResult<Arc<Identity>> {
+    async fn admit(
+        &self,
+        parts: &Parts,
+        attributes: &Attributes<'_>,
+        audit: &RequestAudit,
+    ) -> ApiResult<Arc<Identity>> {
         let registry = &self.shared.registry;
         let authenticated = registry
             .authentication
             .authenticate(&registry.token_context(), &self.peer, &parts.headers)
             .await;
         let mut identity = authenticated.map_err(|error| {
+            audit.unauthenticated(attributes);
             denials::log_unauthenticated(attributes, &error);
             ApiError::unauthorized()
         })?;
+        audit.authenticated(&identity, attributes);
         let impersonated = registry
             .impersonation
             .impersonate(
@@ -155,7 +177,10 @@ impl Service {
             .await;
         match impersonated {
             Ok(None) => {}
-            Ok(Some(impersonated)) => identity = impersonated,
+            Ok(Some((impersonated, constraint))) => {
+                audit.impersonated(&impersonated, constraint);
+                identity = impersonated;
+            }
             Err(error) => {
                 denials::log_impersonation(&identity, attributes, &error);
                 return Err(error);
@@ -165,6 +190,7 @@ impl Service {
             .authorizer
             .authorize(&registry.store, &identity, attributes)
             .await;
+        audit.authorized(&decision);
         if decision.is_allowed() {
             return Ok(identity);
         }

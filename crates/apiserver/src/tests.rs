@@ -2,6 +2,7 @@
 
 mod alone;
 mod apply;
+mod audit;
 mod authentication;
 mod authorization;
 mod crud;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use http::Method;
 
+use crate::audit::RequestAudit;
 use crate::kinds::{Kind, Verb};
 use crate::negotiation::{Media, Offer, negotiate};
 use crate::query::Query;
@@ -31,6 +32,7 @@ pub(crate) async fn respond(
     registry: &Registry,
     target: Target,
     request: &Request<'_>,
+    audit: &RequestAudit,
 ) -> ApiResult<(Media, Response)> {
     target.check_subresource()?;
     let include = request.query.get("includeObject").unwrap_or_default();
@@ -64,6 +66,7 @@ pub(crate) async fn respond(
         representation: representation.including(include),
         media,
         request,
+        audit,
     };
     let response = match verb {
         Verb::Get => handler.get().await,
@@ -122,6 +125,7 @@ struct Handler<'a> {
     representation: Representation,
     media: Media,
     request: &'a Request<'a>,
+    audit: &'a RequestAudit,
 }
 
 impl Handler<'_> {

@@ -67,6 +67,7 @@ impl Handler<'_> {
         }
         object::set_field(&mut body, "apiVersion", api_version.into());
         object::set_field(&mut body, "kind", name.into());
+        self.audit.request_object(&body);
         Ok(body)
     }
 

@@ -97,6 +97,7 @@ impl Handler<'_> {
             b"" if type_ == PatchType::Apply => json!({}),
             body => decode_patch(type_, content_type, body)?,
         };
+        self.audit.patch(&body);
         let patch = Patch { type_, body };
         let mut write = self.write_options()?;
         if type_ == PatchType::Apply && self.query().get("fieldManager").is_none() {

@@ -75,6 +75,7 @@ impl Handler<'_> {
                      \"pkg/runtime/scheme.go:111\""
                 )));
             }
+            self.audit.delete_options(&body);
             serde_json::from_value(body)
                 .map_err(|error| ApiError::bad_request(format!("delete options: {error}")))?
         };
