@@ -1,17 +1,20 @@
 //! `opkit cluster up`: runs only the control plane.
 
-use anyhow::Result;
-use opkit_apiserver::Options;
+use std::fs;
+
+use anyhow::{Context, Result};
+use opkit_apiserver::{AuditOptions, Options};
 
 use crate::control_plane::ControlPlane;
 use crate::signals::StopSignals;
-use crate::{ControlPlaneArgs, output};
+use crate::{AuditArgs, ControlPlaneArgs, output};
 
 /// Runs the control plane until Ctrl-C. Without `controllers`, only the API server runs.
-pub(crate) async fn up(args: &ControlPlaneArgs, controllers: bool) -> Result<()> {
+pub(crate) async fn up(args: &ControlPlaneArgs, controllers: bool, audit: AuditArgs) -> Result<()> {
     let mut stop = StopSignals::listen()?;
     let mut options = Options::default();
     options.controllers = controllers;
+    options.audit = audit_options(audit)?;
     let mut plane = ControlPlane::start(args, options).await?;
     plane.write_kubeconfig()?;
     let file = &plane.kubeconfig;
@@ -22,4 +25,14 @@ pub(crate) async fn up(args: &ControlPlaneArgs, controllers: bool) -> Result<()>
     stop.requested().await;
     plane.stop().await;
     Ok(())
+}
+
+/// Returns the options of the audit log, or `None` if the command has no arguments for it.
+fn audit_options(args: AuditArgs) -> Result<Option<AuditOptions>> {
+    let (Some(policy), Some(log_path)) = (args.audit_policy_file, args.audit_log_path) else {
+        return Ok(None);
+    };
+    let text =
+        fs::read_to_string(&policy).with_context(|| format!("cannot read {}", policy.display()))?;
+    Ok(Some(AuditOptions::new(text, log_path)))
 }

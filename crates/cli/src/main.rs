@@ -72,7 +72,20 @@ enum ClusterCommand {
         /// Run only the API server, without the controllers of a cluster, as envtest does
         #[arg(long)]
         no_controllers: bool,
+        #[command(flatten)]
+        audit: AuditArgs,
     },
+}
+
+/// The audit log of the control plane.
+#[derive(Clone, Debug, Args)]
+struct AuditArgs {
+    /// Path of the audit policy, an object of the kind `Policy` of audit.k8s.io/v1
+    #[arg(long, value_name = "PATH", requires = "audit_log_path")]
+    audit_policy_file: Option<PathBuf>,
+    /// Path to append audit events to, one JSON object on each line; `-` is standard output
+    #[arg(long, value_name = "PATH", requires = "audit_policy_file")]
+    audit_log_path: Option<PathBuf>,
 }
 
 /// Port and kubeconfig of the embedded control plane.
@@ -125,7 +138,8 @@ impl Command {
             Self::Cluster(ClusterCommand::Up {
                 control_plane,
                 no_controllers,
-            }) => cluster::up(&control_plane, !no_controllers).await,
+                audit,
+            }) => cluster::up(&control_plane, !no_controllers, audit).await,
             Self::Envtest(command) => envtest::run(&command),
         }
     }

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use opkit_apiserver::{AdmissionPlugin, Options, Server, ServingCertificate, StaticToken};
+use opkit_apiserver::{
+    AdmissionPlugin, AuditOptions, Options, Server, ServingCertificate, StaticToken,
+};
 
 use super::flags::{FlagSet, Flags, Parsed};
 use super::storage;
@@ -20,6 +22,8 @@ const FLAGS: FlagSet = FlagSet {
     implemented: &[
         "anonymous-auth",
         "api-audiences",
+        "audit-log-path",
+        "audit-policy-file",
         "authorization-mode",
         "bind-address",
         "cert-dir",
@@ -147,7 +151,22 @@ fn options(flags: &Flags) -> Result<Options> {
         options.authorization = vec![opkit_apiserver::AuthorizationMode::AlwaysAllow];
     }
     authentication(flags, &mut options)?;
+    options.audit = audit(flags)?;
     Ok(options)
+}
+
+/// Returns the options of the audit log. As in kube-apiserver, events are written only if there are
+/// both a policy and a path.
+fn audit(flags: &Flags) -> Result<Option<AuditOptions>> {
+    let path = flags.get("audit-log-path").filter(|path| !path.is_empty());
+    match (file(flags, "audit-policy-file")?, path) {
+        (Some(policy), Some(path)) => Ok(Some(AuditOptions::new(policy, path))),
+        (None, Some(_)) => {
+            tracing::warn!("no audit events are written: there is no --audit-policy-file");
+            Ok(None)
+        }
+        (_, None) => Ok(None),
+    }
 }
 
 fn authentication(flags: &Flags, options: &mut Options) -> Result<()> {

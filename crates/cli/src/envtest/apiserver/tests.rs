@@ -69,6 +69,22 @@ fn the_certificate_is_that_of_the_directory_or_of_the_files() {
 }
 
 #[test]
+fn an_audit_log_needs_a_policy_and_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.yaml");
+    fs::write(&policy, "a policy").unwrap();
+    let policy = format!("--audit-policy-file={}", policy.display());
+    let path = "--audit-log-path=/tmp/audit.log";
+    assert!(options(&flags(&[&policy])).unwrap().audit.is_none());
+    assert!(options(&flags(&[path])).unwrap().audit.is_none());
+    let both = flags(&[&policy, path]);
+    assert!(FLAGS.without_effect(&both).is_empty());
+    let audit = options(&both).unwrap().audit.unwrap();
+    assert_eq!(audit.policy, "a policy");
+    assert_eq!(audit.log_path, Path::new("/tmp/audit.log"));
+}
+
+#[test]
 fn wrong_values_name_their_flag() {
     let error = |argument: &str| format!("{:#}", options(&flags(&[argument])).unwrap_err());
     assert!(error("--authorization-mode=ABAC,Magic").starts_with("--authorization-mode: "));
