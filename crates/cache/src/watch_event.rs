@@ -158,8 +158,8 @@ impl<'a> WatchEvent<'a> {
         self.decode()
     }
 
-    /// Decodes the object. Converts protobuf into a JSON value first: bookmarks and errors are rare,
-    /// and the protobuf decoder is not compiled for their types.
+    /// Decodes the object. Converts protobuf into a JSON value first: bookmarks and errors are
+    /// rare, and the protobuf decoder is not compiled for their types.
     fn decode<T: DeserializeOwned>(&self) -> Result<T, EventError> {
         match self.encoding {
             Encoding::Protobuf => {

@@ -1,9 +1,9 @@
 //! Stand-ins for the programs of a Kubernetes control plane, for test suites that start them.
 //!
 //! controller-runtime's envtest, and every other tool that reads `KUBEBUILDER_ASSETS`, starts the
-//! programs `etcd` and `kube-apiserver` of a directory with flags of its own. `opkit envtest assets`
-//! fills such a directory with links to this command, which acts as the program by whose name it is
-//! started.
+//! programs `etcd` and `kube-apiserver` of a directory with flags of its own. `opkit envtest
+//! assets` fills such a directory with copies of this command, which acts as the program by whose
+//! name it is started.
 
 mod apiserver;
 mod assets;

@@ -12,8 +12,8 @@ use crate::authentication::{ClientCertificates, Identity, SYSTEM_MASTERS};
 use crate::authority::{Authority, Pair};
 use crate::error::StartError;
 
-/// A certificate for the server that the caller provides, such as the files of `--tls-cert-file` and
-/// `--tls-private-key-file` of kube-apiserver.
+/// A certificate for the server that the caller provides, such as the files of `--tls-cert-file`
+/// and `--tls-private-key-file` of kube-apiserver.
 #[derive(Clone)]
 pub struct ServingCertificate {
     /// The certificate of the server, followed by those of intermediate authorities, as PEM.

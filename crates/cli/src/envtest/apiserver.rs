@@ -98,8 +98,8 @@ fn address(flags: &Flags) -> Result<SocketAddr> {
     Ok(SocketAddr::new(ip, port.unwrap_or(6443)))
 }
 
-/// Returns the certificate of `--tls-cert-file`, or the one in `--cert-dir`. Returns `None` if there
-/// is none: the server then creates a certificate.
+/// Returns the certificate of `--tls-cert-file`, or the one in `--cert-dir`. Returns `None` if both
+/// are missing: the server then creates a certificate.
 fn certificate(flags: &Flags) -> Result<Option<ServingCertificate>> {
     let files = (
         flags.get("tls-cert-file"),

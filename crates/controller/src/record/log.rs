@@ -148,8 +148,8 @@ struct Reconciled {
 pub(crate) struct Pushed {
     /// The loop that the reconcile is part of, if any.
     pub(crate) hot_loop: Option<HotLoop>,
-    /// Whether the log has an entry for an object that may not exist. The caller then checks whether
-    /// the object exists, and if not, calls [`ReconcileLog::forget`].
+    /// Whether the log has an entry for an object that may not exist. The caller then checks
+    /// whether the object exists, and if not, calls [`ReconcileLog::forget`].
     pub(crate) may_be_gone: bool,
 }
 
