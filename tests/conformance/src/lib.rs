@@ -23,6 +23,8 @@ mod leaderelection;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod rights;
+#[cfg(test)]
 mod robot;
 #[cfg(test)]
 mod scheme;
