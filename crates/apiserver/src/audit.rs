@@ -34,7 +34,7 @@ use crate::negotiation::Media;
 use crate::object;
 use crate::random::RandomNames;
 use crate::response::{HttpResponse, ObjectResponse, ResponseBody};
-use crate::status::ApiError;
+use crate::status::{ApiError, ApiResult};
 use event::{AuthenticationMetadata, Event, Origin};
 use log::Log;
 use policy::{Level, Policy, Recorded, Stage};
@@ -241,12 +241,21 @@ impl RequestAudit {
         });
     }
 
-    /// Records the object in the body of a create, update or delete.
-    pub(crate) fn request_object(&self, object: &Value) {
+    /// Records the object in the body of a create or update. `normalize` sets the defaults of the
+    /// recorded copy. If that fails, the request fails, too, and its object is recorded unchanged.
+    pub(crate) fn request_object(
+        &self,
+        object: &Value,
+        normalize: impl FnOnce(&mut Value) -> ApiResult<()>,
+    ) {
         self.change(|request| {
             request.event.complete_reference(object);
             if request.event.level >= Level::Request {
-                request.event.request_object = Some(request.recorded.copy(object));
+                let mut copy = request.recorded.copy(object);
+                request.event.request_object = match normalize(&mut copy) {
+                    Ok(()) => Some(copy),
+                    Err(_) => Some(request.recorded.copy(object)),
+                };
             }
         });
     }

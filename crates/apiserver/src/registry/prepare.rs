@@ -98,6 +98,11 @@ impl Registry {
         }
     }
 
+    /// Removes unknown fields from the object of a create or update, and sets its defaults.
+    pub(crate) fn set_defaults(&self, kind: &Kind, object: &mut Value) -> ApiResult<()> {
+        self.normalize(kind, object, WrittenBy::Update)
+    }
+
     /// Removes unknown fields from an object, and sets its defaults.
     pub(super) fn normalize(
         &self,

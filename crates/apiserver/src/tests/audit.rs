@@ -448,6 +448,25 @@ async fn bodies_of_all_writes_and_encodings_are_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn recorded_objects_have_their_defaults() {
+    let audited = Audited::start("defaults", POLICY);
+    let path = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let (code, _) = audited.send(Method::POST, path, &[ADMIN], service).await;
+    assert_eq!(code, 201);
+    let events = audited.events().await;
+    let expected = json!({
+        "kind": "Service", "apiVersion": "v1", "metadata": {"name": "s"},
+        "spec": {
+            "ports": [{"protocol": "TCP", "port": 80, "targetPort": 80}], "type": "ClusterIP",
+            "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
+        },
+        "status": {"loadBalancer": {}},
+    });
+    assert_eq!(events[1]["requestObject"], expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_is_given_up_has_a_last_event() {
     let audited = Audited::start("given-up", POLICY);
     let endless = futures::stream::pending::<Result<http_body::Frame<Bytes>, Infallible>>();

@@ -67,7 +67,13 @@ impl Handler<'_> {
         }
         object::set_field(&mut body, "apiVersion", api_version.into());
         object::set_field(&mut body, "kind", name.into());
-        self.audit.request_object(&body);
+        self.audit.request_object(&body, |copy| {
+            // As in Kubernetes, the recorded object has its defaults.
+            if self.target.subresource.is_empty() {
+                self.registry.set_defaults(kind, copy)?;
+            }
+            Ok(())
+        });
         Ok(body)
     }
 
