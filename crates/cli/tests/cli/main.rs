@@ -147,6 +147,27 @@ fn an_operator_that_exits_is_reported() {
 }
 
 #[test]
+fn a_wrong_audit_policy_is_reported() {
+    let root = TempDir::new().unwrap();
+    let up = || {
+        let mut command = opkit(root.path());
+        command.args(["cluster", "up", "--audit-policy-file", "policy.yaml"]);
+        command
+    };
+    let output = up().args(["--audit-log-path", "-"]).output().unwrap();
+    refused(&output, &["cannot read policy.yaml"]);
+    let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Loud}]}";
+    fs::write(root.path().join("policy.yaml"), policy).unwrap();
+    let output = up().args(["--audit-log-path", "-"]).output().unwrap();
+    let error = "rules[0].level: Unsupported value: \"Loud\"";
+    refused(&output, &["audit policy", error]);
+    let output = up().output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("--audit-log-path <PATH>"), "{stderr}");
+}
+
+#[test]
 fn a_control_plane_runs_until_a_signal() {
     let root = TempDir::new().unwrap();
     let mut child = Killed(opkit(root.path()).args(["cluster", "up"]).spawn().unwrap());
