@@ -22,9 +22,9 @@ pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddress
 /// Crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
 /// `use opkit::clap;`.
 pub use clap;
-pub use opkit_manifests::PolicyRule;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
+pub use opkit_manifests::{PolicyRule, Rbac};
 /// Crate of the registry that [`Operator::metrics`] passes, for metric types that opkit does not
 /// have.
 pub use prometheus_client;

@@ -229,7 +229,7 @@ pub mod operator {
         StateContext,
     };
     pub use opkit_operator::{
-        CancellationToken, MakeState, MakeStateWith, Operator, OperatorError, PolicyRule,
+        CancellationToken, MakeState, MakeStateWith, Operator, OperatorError, PolicyRule, Rbac,
         RunOptions, ServerAddresses,
     };
 }
@@ -237,7 +237,9 @@ pub mod operator {
 /// Control planes for tests, and golden files.
 #[cfg(feature = "test")]
 pub mod testing {
-    pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, fixtures, golden};
+    pub use opkit_envtest::{
+        BinariesError, Capability, ControlPlane, DeniedRequest, TestError, fixtures, golden,
+    };
 }
 
 /// Names that the modules of an operator use; `use opkit::prelude::*`.
