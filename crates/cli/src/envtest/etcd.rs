@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use opkit_servers::HttpServer;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::flags::{FlagSet, Parsed};
 use crate::output;
@@ -62,24 +63,23 @@ pub(super) async fn run(arguments: Vec<String>) -> Result<ExitCode> {
         urls.push("http://localhost:2379".to_owned());
     }
     let stop = CancellationToken::new();
-    let mut servers = Vec::new();
+    let servers = TaskTracker::new();
     for url in &urls {
         let address = client_address(url)?;
         let server = HttpServer::listen("etcd", address).await?;
         let (stop, directory) = (stop.clone(), directory.clone());
-        servers.push(tokio::spawn(async move {
+        servers.spawn(async move {
             let handler = move |request: Parts| {
                 let response = respond(request.uri.path(), &directory);
                 async move { response }
             };
             server.serve(handler, stop).await;
-        }));
+        });
     }
     signals.requested().await;
     stop.cancel();
-    for server in servers {
-        let _ = server.await;
-    }
+    servers.close();
+    servers.wait().await;
     Ok(ExitCode::SUCCESS)
 }
 
