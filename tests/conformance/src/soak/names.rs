@@ -14,6 +14,7 @@ use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use opkit::EventType;
+use opkit::cache::InformerOptions;
 use opkit::client::{Client, DeleteOptions, ListOptions};
 use opkit::operator::RunOptions;
 use opkit::prelude::*;
@@ -113,7 +114,12 @@ fn operator(done: &Arc<Done>) -> Operator {
         .owns::<Secret>()
         .max_concurrent_reconciles(8);
     let keyed = Controller::<ConfigMap, _>::keyed(by_key).named("by-key");
+    // The cluster has ConfigMaps of its own: this one in each namespace, others in kube-system.
+    let options = InformerOptions::default().fields("metadata.name!=kube-root-ca.crt");
+    let options = options.expect("a valid selector");
     Operator::new("names-operator")
+        .cache::<ConfigMap>(options)
+        .namespaces(["default"])
         .state_value(done)
         .controller(native)
         .controller(keyed)
