@@ -157,11 +157,6 @@ impl Server {
             })?;
         }
         bootstrap::create(&registry)?;
-        let published = registry.publish_root_ca(registry.authority.pem());
-        published.map_err(|error| StartError::InitialObject {
-            resource: "configmaps",
-            cause: error.message(),
-        })?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         // Audit IDs have their own source, so that they do not change the UIDs of a seed.
@@ -297,7 +292,10 @@ impl Server {
         let front = Front::bind(address, limits, certificate, &self.shared).await?;
         let endpoint = front.endpoint();
         self.shared.address.get_or_init(|| endpoint.address());
-        let published = self.shared.registry.publish_address(endpoint.address());
+        let registry = &self.shared.registry;
+        let published = registry
+            .publish_address(endpoint.address())
+            .and_then(|()| registry.publish_root_ca(registry.authority.pem()));
         published.map_err(|error| StartError::InitialObject {
             resource: "endpoints",
             cause: error.message(),
