@@ -11,6 +11,9 @@ const CACHE: [&str; 2] = ["list", "watch"];
 /// changed since it was cached.
 const WRITE: [&str; 4] = ["create", "delete", "get", "patch"];
 
+/// Verbs for creating a child once. If it exists, it is read from the server.
+const CREATE: [&str; 2] = ["create", "get"];
+
 /// Declarations that permissions are inferred from.
 #[derive(Debug)]
 pub(crate) struct Declared<'a> {
@@ -69,11 +72,15 @@ impl Declared<'_> {
         let mut rules = self.rules.to_vec();
         for controller in self.controllers {
             let watched = controller.watches();
-            let owns = watched.iter().any(|watched| watched.is_owned);
+            let owns = |watched: &WatchedKind| watched.is_owned || watched.is_created_once;
+            let owns = watched.iter().any(owns);
             for watched in watched {
                 rules.push(rule(&watched, "", &CACHE));
                 if watched.is_owned || watched.is_unowned {
                     rules.push(rule(&watched, "", &WRITE));
+                }
+                if watched.is_created_once {
+                    rules.push(rule(&watched, "", &CREATE));
                 }
                 if !watched.is_reconciled {
                     continue;

@@ -50,7 +50,7 @@ pub fn operator() -> Operator {
                 .owns::<ConfigMap>()
                 .owns::<CronJob>()
                 .owns::<Job>()
-                .owns::<Secret>()
+                .creates_once::<Secret>()
                 .references::<Secret>(|db: &Database| vec![children::secret_name(db).into()])
                 .watches::<PersistentVolumeClaim>(|claim, _| database_of(claim))
                 .error_policy(retry)

@@ -98,6 +98,7 @@ impl AnyController {
             .map(|source| WatchedKind {
                 kind: source.watched.kind.clone(),
                 is_owned: source.role == Role::Owned,
+                is_created_once: source.role == Role::CreatedOnce,
                 is_unowned: source.role == Role::Unowned,
                 is_reconciled: source.role == Role::Primary,
             })
@@ -127,6 +128,8 @@ pub struct WatchedKind {
     /// Whether the objects are children with owner references, which the controller applies and
     /// deletes.
     pub is_owned: bool,
+    /// Whether the objects are children with owner references, which the controller only creates.
+    pub is_created_once: bool,
     /// Whether the objects are children without owner references, which the controller applies and
     /// deletes.
     pub is_unowned: bool,

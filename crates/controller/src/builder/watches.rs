@@ -27,6 +27,14 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::typed::<C>(false), Role::Owned, set(source))
     }
 
+    /// Same as [`owns`](Controller::owns), for children that the controller creates with
+    /// [`Context::create_once`](crate::Context::create_once) and never changes or prunes. The role
+    /// of the operator then has no permission to change or delete objects of this kind.
+    pub fn creates_once<C: Object>(self) -> Self {
+        let source = self.typed_source::<C>().map_to_owners(false);
+        self.source(Watched::typed::<C>(false), Role::CreatedOnce, source)
+    }
+
     /// Same as [`owns`](Controller::owns), but caches only the metadata of children.
     pub fn owns_metadata<C: Object>(self) -> Self
     where

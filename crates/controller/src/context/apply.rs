@@ -77,11 +77,14 @@ impl<S> Context<S> {
         let desired = Desired::new(&self.owner, manager, kind, value, relation)?;
         let reads = &self.term.cluster.reads;
         let is_owned = relation != Relation::Unowned;
-        let declared = match is_owned {
-            true => &reads.declared.owned,
-            false => &reads.declared.unowned,
+        let resource = resource_of(&desired.kind);
+        let declared = &reads.declared;
+        let is_declared = match relation {
+            Relation::Unowned => declared.unowned.contains(&resource),
+            Relation::Once if declared.created_once.contains(&resource) => true,
+            _ => declared.owned.contains(&resource),
         };
-        if !declared.contains(&resource_of(&desired.kind)) {
+        if !is_declared {
             return Err(ApplyError::NotDeclared {
                 kind: Box::new(desired.kind),
                 key: desired.key,

@@ -38,7 +38,8 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
-    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// [`ApplyError::NotDeclared`] if the controller neither
+    /// [creates](crate::Controller::creates_once) nor [owns](crate::Controller::owns) the
     /// kind. [`ApplyError::NotOurs`] if an object with this name exists that the reconciled object
     /// does not control; it is not changed. [`ApplyError::Deleting`] if the child is being deleted:
     /// the retry creates it again after that. Also when the child is in another namespace, or a

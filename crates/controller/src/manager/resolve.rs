@@ -120,6 +120,9 @@ impl<'a> Resolver<'a> {
                     declared.owned.insert(resource);
                     owned.push(children());
                 }
+                Role::CreatedOnce => {
+                    declared.created_once.insert(resource);
+                }
                 Role::Unowned => {
                     declared.unowned.insert(resource);
                     unowned.push(children());

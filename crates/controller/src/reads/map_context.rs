@@ -31,6 +31,9 @@ pub(crate) struct Declared {
     /// Kinds of children with owner references, regardless of the API version and of whether only
     /// metadata is cached. `Context::apply` accepts only these kinds.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
+    /// Kinds of children with owner references that the controller only creates.
+    /// `Context::create_once` accepts these kinds and those in `owned`.
+    pub(crate) created_once: HashSet<GroupResource, RandomState>,
     /// Kinds of children without owner references, which `Context::apply_unowned` accepts.
     pub(crate) unowned: HashSet<GroupResource, RandomState>,
     /// Kinds that may be read in another namespace only if the operator's `cross_namespace`

@@ -19,6 +19,8 @@ pub(crate) enum Role {
     Primary,
     /// Kind of children with owner references.
     Owned,
+    /// Kind of children with owner references that the controller only creates.
+    CreatedOnce,
     /// Kind of children without owner references.
     Unowned,
     /// Kind of objects that reconciled objects refer to.

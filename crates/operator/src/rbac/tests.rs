@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
 use opkit_controller::{Action, Cleanup, Context, Controller, Error};
 
 use super::*;
@@ -11,6 +11,7 @@ fn controllers() -> Vec<AnyController> {
         Ok::<_, Error>(Action::await_change())
     })
     .owns::<Deployment>()
+    .creates_once::<ServiceAccount>()
     .watches_metadata::<Secret>(|_, _| Vec::new())
     .finalizer("opkit.dev/test", |_, _| async {
         Ok::<_, Error>(Cleanup::Done)
@@ -36,6 +37,7 @@ fn rules_cover_the_declarations_and_no_more() {
         PolicyRule::new("", ["configmaps/status"], ["patch"]),
         PolicyRule::new("", ["namespaces"], CACHE).cluster_scoped(),
         PolicyRule::new("", ["secrets"], CACHE),
+        PolicyRule::new("", ["serviceaccounts"], ["create", "get", "list", "watch"]),
         PolicyRule::new("apps", ["deployments"], CACHE.into_iter().chain(WRITE)),
         PolicyRule::new("apps", ["deployments/scale"], ["get"]),
         PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]).cluster_scoped(),

@@ -161,10 +161,11 @@ fn applying_undeclared(results: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMa
 async fn a_kind_that_is_not_owned_is_not_applied() {
     type Declare = fn(Controller<ConfigMap>) -> Controller<ConfigMap>;
     let refused = "cannot apply Secret d/child: controller configmap does not own the kind Secret, so it would not be watched or pruned; declare it with .owns::<Secret>()";
-    let cases: [(Declare, &str); 6] = [
+    let cases: [(Declare, &str); 7] = [
         (|it| it, refused),
         (|it| it.watches::<Secret>(|_, _| Vec::new()), refused),
         (|it| it.watches_owners::<Secret>(), refused),
+        (|it| it.creates_once::<Secret>(), refused),
         (|it| it.owns::<Secret>(), "ok"),
         (|it| it.owns_metadata::<Secret>(), "ok"),
         (|it| it.owns_dynamic(Kind::of::<Secret>()), "ok"),
