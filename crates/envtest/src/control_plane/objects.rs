@@ -1,5 +1,7 @@
 //! Reads of a test, and writes that replace a controller which the control plane lacks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::jiff::Timestamp;
@@ -138,7 +140,8 @@ impl ControlPlane {
     ///
     /// If the control plane has no Job controller, this function writes the Job's status as that
     /// controller does. On real `binaries`, where no container runs, it sets the Job's pods to
-    /// succeeded. On a `cluster` the containers run, and this function waits for them.
+    /// succeeded. On a `cluster` the containers run, and this function waits for them. A Job that
+    /// is deleted as soon as its pods have succeeded is returned as it was before they ran.
     ///
     /// # Errors
     /// If the Job does not exist in time, or does not complete. The error contains the Job, its
@@ -152,12 +155,18 @@ impl ControlPlane {
         if !self.inner.backend.has_job_controller() {
             return self.set_status(key, completed(&job)).await;
         }
+        let has_succeeded = AtomicBool::new(false);
         let completed = self
             .wait(async || {
-                if self.inner.backend.simulates_kubelet() {
-                    self.complete_pods(&key).await?;
+                if self.inner.backend.simulates_kubelet() && self.complete_pods(&key).await? {
+                    has_succeeded.store(true, Ordering::Relaxed);
                 }
-                Ok(self.get::<Job>(key.clone()).await?.filter(is_complete))
+                let found = self.get::<Job>(key.clone()).await?;
+                // An operator that waits for the Job may delete it or its owner at once.
+                let is_deleted = found.is_none() && has_succeeded.load(Ordering::Relaxed);
+                Ok(found
+                    .filter(is_complete)
+                    .or_else(|| is_deleted.then(|| job.clone())))
             })
             .await?;
         let kind = Kind::of::<Job>();
@@ -170,8 +179,9 @@ impl ControlPlane {
         }
     }
 
-    /// Sets the running pods of a Job to succeeded.
-    async fn complete_pods(&self, job: &ObjectKey) -> Result {
+    /// Sets the running pods of a Job to succeeded, and reports whether there was one.
+    async fn complete_pods(&self, job: &ObjectKey) -> Result<bool> {
+        let mut has_succeeded = false;
         let kind = Kind::of::<Pod>();
         let pods = self.list_in::<Pod>(&kind, job.namespace.as_deref()).await?;
         for pod in pods {
@@ -208,10 +218,13 @@ impl ControlPlane {
             match set.await {
                 // Deleted with its Job, or changed by another client meanwhile.
                 Err(error) if is_expected_race(&error) => {}
-                set => drop(set?),
+                set => {
+                    set?;
+                    has_succeeded = true;
+                }
             }
         }
-        Ok(())
+        Ok(has_succeeded)
     }
 }
 
