@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: sends mutated input to a part of the API server for a given time.
+//! `cargo xtask fuzz`: sends mutated input to a part of opkit for a given time.
 //!
 //! The inputs are mutations with random numbers from a seed, so that this works with a stable
 //! compiler. `cargo test` runs the same test with a few inputs.
@@ -11,7 +11,7 @@ use opkit_random::Random;
 /// Part to test, and time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Part of the API server to test
+    /// Part to test
     #[arg(value_enum)]
     part: Part,
     /// Time to run, in seconds
@@ -22,22 +22,31 @@ pub(crate) struct Args {
     seed: Option<u64>,
 }
 
-/// Part of the API server.
+/// Part of opkit that reads input of others.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Part {
+    /// CEL expressions, the schemas of their variables, and objects
+    Cel,
     /// Bearer tokens and impersonation headers
     Tokens,
 }
 
 /// Runs the test in release mode. A failure prints the input and the seed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let test = match args.part {
-        Part::Tokens => "tests::fuzz::credentials_are_never_confused",
+    let (package, test) = match args.part {
+        Part::Cel => (
+            "opkit-cel",
+            "tests::fuzz::expressions_neither_panic_nor_exceed_their_budget",
+        ),
+        Part::Tokens => (
+            "opkit-apiserver",
+            "tests::fuzz::credentials_are_never_confused",
+        ),
     };
     let seed = args.seed.unwrap_or_else(Random::seed);
     let mut command = Command::new("cargo");
     command
-        .args(["test", "--release", "--package", "opkit-apiserver", "--lib"])
+        .args(["test", "--release", "--package", package, "--lib"])
         .args(["--", test, "--exact", "--nocapture"])
         .env("OPKIT_FUZZ_SECONDS", args.seconds.to_string())
         .env("OPKIT_FUZZ_SEED", seed.to_string());

@@ -15,8 +15,9 @@ const CRATES: &[(&str, &[&str])] = &[
         &["opkit-derive", "opkit-envtest", "opkit-operator"],
     ),
     ("opkit-apimachinery", &[]),
-    ("opkit-apiserver", &["opkit-apimachinery", "opkit-random"]),
+    ("opkit-apiserver", &["opkit-cel", "opkit-random"]),
     ("opkit-cache", &["opkit-client"]),
+    ("opkit-cel", &["opkit-apimachinery"]),
     (
         "opkit-cli",
         &[

@@ -1,0 +1,135 @@
+//! Environments: the variables and types that an expression can use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use opkit_apimachinery::schema::Schema;
+
+use crate::checker::{Scope, check};
+use crate::cost::{SizeEstimator, Unknown};
+use crate::crd::decl::DeclType;
+use crate::declarations::JSON_PATCH;
+use crate::error::CompileError;
+use crate::parser::parse;
+use crate::program::Program;
+use crate::source::Source;
+use crate::stack;
+use crate::types::Type;
+
+/// Variables and types against which expressions are compiled. All functions of Kubernetes 1.36 are
+/// declared.
+///
+/// # Examples
+/// An expression of an admission policy:
+/// ```
+/// use opkit_cel::{Environment, Type};
+///
+/// let environment = Environment::new()
+///     .variable("object", Type::Dyn)
+///     .variable("request", Type::Dyn)
+///     .variable("authorizer", Type::authorizer());
+/// let program = environment.compile("has(object.spec) && request.operation != 'DELETE'")?;
+/// assert_eq!(*program.result_type(), Type::Bool);
+/// let error = environment.compile("objekt.spec").unwrap_err();
+/// assert!(error.to_string().contains("undeclared reference to 'objekt'"));
+/// # Ok::<(), opkit_cel::CompileError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    scope: Scope,
+    root: Option<Arc<DeclType>>,
+    schemas: HashMap<String, Arc<Schema>>,
+}
+
+impl Environment {
+    /// Creates an environment without variables.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates the environment of a rule in a custom resource definition: the variables `self` and
+    /// `oldSelf` have the type that the schema declares.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_apimachinery::schema::Schema;
+    /// use opkit_cel::{Bindings, Budget, Environment};
+    /// use serde_json::json;
+    ///
+    /// let schema = Schema::parse(&json!({
+    ///     "type": "object",
+    ///     "properties": {"replicas": {"type": "integer"}},
+    /// }))?;
+    /// let program = Environment::crd(&schema).compile("self.replicas <= 10")?;
+    /// let object = json!({"replicas": 11});
+    /// let bindings = Bindings::new().json("self", &object);
+    /// let value = program.evaluate(&bindings, &mut Budget::new(1_000_000))?;
+    /// assert_eq!(value.as_bool(), Some(false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn crd(schema: &Schema) -> Self {
+        crate::crd::environment(schema, true, false)
+    }
+
+    /// Creates an environment for a level of a schema.
+    pub(crate) fn typed(root: Arc<DeclType>, schema: Arc<Schema>, is_optional: bool) -> Self {
+        let mut scope = Scope {
+            has_schema: true,
+            ..Scope::default()
+        };
+        let found = root.declare("selfType", &mut scope.objects);
+        let old = match is_optional {
+            true => Type::optional(found.clone()),
+            false => found.clone(),
+        };
+        scope.variables.insert("self".to_owned(), found);
+        scope.variables.insert("oldSelf".to_owned(), old);
+        let schemas = ["self", "oldSelf"].map(|name| (name.to_owned(), schema.clone()));
+        Self {
+            scope,
+            root: Some(root),
+            schemas: HashMap::from(schemas),
+        }
+    }
+
+    /// Declares a variable.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, declared: Type) -> Self {
+        self.scope.variables.insert(name.into(), declared);
+        self
+    }
+
+    /// Declares the functions of mutating admission policies: `jsonpatch.escapeKey`.
+    #[must_use]
+    pub fn json_patch(mut self) -> Self {
+        self.scope.extra = Some(&JSON_PATCH);
+        self
+    }
+
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// Returns the syntax errors or the type errors.
+    pub fn compile(&self, source: &str) -> Result<Program, CompileError> {
+        let sizes: &dyn SizeEstimator = match &self.root {
+            Some(root) => &**root,
+            None => &Unknown,
+        };
+        Program::compile(source, &self.scope, sizes, self.schemas.clone())
+    }
+}
+
+impl Environment {
+    /// Reports whether a valid expression refers to a variable.
+    pub(crate) fn references(&self, source: &str, variable: &str) -> bool {
+        let uses = || {
+            parse(&Source::new(source))
+                .and_then(|parsed| check(parsed, &self.scope))
+                .is_ok_and(|checked| checked.uses(variable))
+        };
+        stack::run(stack::is_deep(source), uses).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! The Common Expression Language (CEL) of Kubernetes 1.36.
+//!
+#![doc = include_str!("../README.md")]
+
+mod ast;
+mod checker;
+mod cost;
+mod crd;
+mod declarations;
+mod environment;
+mod error;
+mod eval;
+mod lexer;
+mod library;
+mod parser;
+mod plan;
+mod program;
+mod source;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+pub use crd::{RuleOutcome, Rules, check_rules};
+pub use environment::Environment;
+pub use error::{CompileError, EvaluationError};
+pub use library::authz::{Authorizer, Check, CheckTarget, Decision, ResourceCheck};
+pub use program::{Bindings, Budget, PER_CALL_LIMIT, Program, RUNTIME_COST_BUDGET};
+pub use types::Type;
+pub use value::Value;

@@ -1,0 +1,4 @@
+//! Tests that span modules.
+
+mod decisions;
+mod fuzz;
