@@ -1,16 +1,23 @@
-//! `cargo xtask compat`: test suites of other projects, run on the embedded API server by way of
-//! the stand-ins that `opkit envtest assets` writes.
+//! `cargo xtask compat`: other projects, run on the embedded API server.
 //!
-//! The suites are Go modules, which are downloaded and copied to the target directory, because Go's
-//! module cache is read-only.
+//! The Go test suites run on the stand-ins that `opkit envtest assets` writes. Clients run on the
+//! cluster of `opkit cluster up`. Go modules are downloaded and copied to the target directory,
+//! because Go's module cache is read-only.
 
+mod checks;
+mod cluster;
 mod controller_runtime;
 mod ginkgo;
+mod gotest;
+mod helm;
+mod kopf;
+mod kubebuilder;
+mod leftovers;
 mod module;
+mod report;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -22,18 +29,24 @@ pub(crate) struct Args {
     /// Suites to run
     #[arg(required = true)]
     suites: Vec<Suite>,
-    /// Run the suites on the real programs of Kubernetes as well, and print both times
+    /// Run the Go test suites on the real programs of Kubernetes as well, and print both times
     #[arg(long)]
     real: bool,
-    /// Run only packages whose paths contain this text
+    /// Run only packages of the Go test suites whose paths contain this text
     #[arg(long)]
     only: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Suite {
     /// The packages of controller-runtime that start an API server
     ControllerRuntime,
+    /// The tests of projects that kubebuilder scaffolds
+    Kubebuilder,
+    /// Helm: install, upgrade, roll back and uninstall a chart
+    Helm,
+    /// An operator in Python with kopf
+    Kopf,
 }
 
 /// Directories that a suite needs.
@@ -41,6 +54,8 @@ enum Suite {
 struct Setup {
     /// Directory for copies of modules and for reports.
     directory: PathBuf,
+    /// The `opkit` command.
+    command: PathBuf,
     /// Directory of the stand-ins.
     assets: PathBuf,
     /// Directory of the real programs, if they are to be run as well.
@@ -48,25 +63,18 @@ struct Setup {
     only: Option<String>,
 }
 
-/// Result of one package on one control plane.
-#[derive(Clone, Debug, Default)]
-struct Outcome {
-    passed: usize,
-    skipped: usize,
-    /// Names of the failed tests.
-    failed: Vec<String>,
-    time: Duration,
-}
-
-/// Runs the suites. The exit code is a failure if a test failed on the stand-ins.
+/// Runs the suites. The exit code is a success if exactly the expected tests failed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    ensure!(control_plane::has_go(), "the suites need Go");
+    let needs_go = args.suites.iter().any(|suite| *suite != Suite::Kopf);
+    ensure!(!needs_go || control_plane::has_go(), "the suites need Go");
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
+    let command = build(root, target)?;
     let setup = Setup {
         directory: target.join("compat"),
-        assets: assets(root, target)?,
+        assets: assets(&command, target)?,
+        command,
         real: match args.real {
             true => Some(control_plane::ensure(None)?),
             false => None,
@@ -77,6 +85,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for suite in &args.suites {
         is_success &= match suite {
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
+            Suite::Kubebuilder => kubebuilder::run(&setup)?,
+            Suite::Helm => helm::run(&setup)?,
+            Suite::Kopf => kopf::run(&setup)?,
         };
     }
     Ok(match is_success {
@@ -85,8 +96,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Builds the command in release mode and writes the stand-ins. Returns their directory.
-fn assets(root: &Path, target: &Path) -> Result<PathBuf> {
+/// Builds the `opkit` command in release mode. Returns its path.
+fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--release", "--package", "opkit-cli"])
         .arg("--target-dir")
@@ -95,10 +106,16 @@ fn assets(root: &Path, target: &Path) -> Result<PathBuf> {
         .status()
         .context("cannot run cargo build")?;
     ensure!(status.success(), "cargo build of the command failed");
+    Ok(target.join("release/opkit"))
+}
+
+/// Writes the stand-ins. Returns their directory.
+fn assets(command: &Path, target: &Path) -> Result<PathBuf> {
     let directory = target.join("compat/assets");
-    let status = Command::new(target.join("release/opkit"))
+    let status = Command::new(command)
         .args(["envtest", "assets"])
         .arg(&directory)
+        .stdout(Stdio::null())
         .status()
         .context("cannot run opkit")?;
     ensure!(status.success(), "opkit envtest assets failed");

@@ -1,7 +1,7 @@
 //! Client of a real API server that uses `curl`, so that this crate needs no TLS stack.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -34,15 +34,13 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn server(&self) -> Result<Curl> {
-        let Some(path) = &self.kubeconfig else {
-            return Ok(Curl::new(
+        match &self.kubeconfig {
+            Some(path) => Curl::from_kubeconfig(path),
+            None => Ok(Curl::new(
                 self.server.as_deref().unwrap_or_default(),
                 self.token.as_deref().unwrap_or_default(),
-            ));
-        };
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        kubeconfig(&text).with_context(|| format!("cannot use {}", path.display()))
+            )),
+        }
     }
 }
 
@@ -58,6 +56,13 @@ impl Curl {
             server: server.trim_end_matches('/').to_owned(),
             token: token.to_owned(),
         }
+    }
+
+    /// Reads the server and the token of a kubeconfig's current context.
+    pub(crate) fn from_kubeconfig(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        kubeconfig(&text).with_context(|| format!("cannot use {}", path.display()))
     }
 
     pub(crate) fn version(&self) -> Result<String> {

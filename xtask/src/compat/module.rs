@@ -21,11 +21,8 @@ pub(super) fn copy(module: &str, to: &Path) -> Result<()> {
     if fs::read_to_string(&marker).is_ok_and(|copied| copied == module) {
         return Ok(());
     }
-    let output = Command::new("go")
+    let output = go(&std::env::temp_dir())
         .args(["mod", "download", "-json", module])
-        .current_dir(std::env::temp_dir())
-        .env("GOFLAGS", "-mod=mod")
-        .env("GONOSUMDB", "*")
         .output()
         .context("cannot run go mod download")?;
     ensure!(
@@ -41,6 +38,16 @@ pub(super) fn copy(module: &str, to: &Path) -> Result<()> {
     }
     copy_directory(&download.dir, to)?;
     fs::write(&marker, module).with_context(|| format!("cannot write {}", marker.display()))
+}
+
+/// Returns the `go` command for the module in a directory.
+pub(super) fn go(directory: &Path) -> Command {
+    let mut command = Command::new("go");
+    command
+        .current_dir(directory)
+        .env("GOFLAGS", "-mod=mod -buildvcs=false")
+        .env("GONOSUMDB", "*");
+    command
 }
 
 /// Copies a directory. The copies are writable, although the files of the module cache are not.
