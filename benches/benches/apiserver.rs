@@ -36,8 +36,8 @@ async fn send_as(service: Service, method: &str, path: &str, body: String) -> By
         "{method} {path}: {}",
         response.status()
     );
-    let Ok(body) = response.into_body().collect().await;
-    body.to_bytes()
+    let body = response.into_body().collect().await;
+    body.expect("a body").to_bytes()
 }
 
 fn print(what: &str, measurements: &Measurements, each: usize) {

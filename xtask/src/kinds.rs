@@ -1,9 +1,9 @@
 //! `cargo xtask kinds`: generates the table of built-in kinds from a real API server.
 //!
 //! Discovery has names, scopes, verbs and subresources, the OpenAPI v3 documents have the schemas,
-//! and an empty list in Table format has the printer columns. Data that a server does not publish
-//! (cells, field selectors, most defaults) is written by hand beside the output and never changed
-//! by this command.
+//! an empty list in Table format has the printer columns, and the APIServices have the priorities
+//! of groups and versions. Data that a server does not publish (cells, field selectors, most
+//! defaults) is written by hand beside the output and never changed by this command.
 //!
 //! The server is read with `curl`, so that this crate needs no TLS stack.
 
@@ -39,12 +39,12 @@ pub(crate) trait Source {
     fn get(&self, path: &str, accept: &str) -> Result<Value>;
 }
 
-/// Text of the two generated files, and of the order of groups.
+/// Text of the generated files.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) kinds: String,
     pub(crate) definitions: String,
-    pub(crate) groups: String,
+    pub(crate) api_services: String,
 }
 
 const JSON: &str = "application/json";
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_context(|| format!("cannot create {}", args.out.display()))?;
     write(&args.out, "kinds.json", &tables.kinds)?;
     write(&args.out, "definitions.txt", &tables.definitions)?;
-    write(&args.out, "groups.txt", &tables.groups)
+    write(&args.out, "apiservices.txt", &tables.api_services)
 }
 
 /// Reads all data from the server; returns the text of the files.
@@ -70,10 +70,8 @@ pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
     let by_kind = definitions_by_kind(&definitions);
     let groups = source.get("/apis", JSON)?;
     let mut group_versions = vec![(String::new(), "v1".to_owned())];
-    let mut order = String::new();
     for group in array(&groups, "groups") {
         let name = text(group, "name");
-        writeln!(order, "{name}")?;
         for version in array(group, "versions") {
             group_versions.push((name.to_owned(), text(version, "version").to_owned()));
         }
@@ -103,8 +101,31 @@ pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
                 let _ = writeln!(out, "{name}\t{definition}");
                 out
             }),
-        groups: order,
+        api_services: api_services(source)?,
     })
+}
+
+/// Returns a line for each APIService: its name, the priority of its group and the priority of its
+/// version.
+fn api_services(source: &dyn Source) -> Result<String> {
+    let list = source.get("/apis/apiregistration.k8s.io/v1/apiservices", JSON)?;
+    let mut lines = String::new();
+    for item in array(&list, "items") {
+        let name = item.pointer("/metadata/name").and_then(Value::as_str);
+        let priority = |field: &str| {
+            item.pointer(&format!("/spec/{field}"))
+                .and_then(Value::as_i64)
+        };
+        let priorities = (
+            priority("groupPriorityMinimum"),
+            priority("versionPriority"),
+        );
+        let (Some(name), (Some(group), Some(version))) = (name, priorities) else {
+            anyhow::bail!("an APIService has no name or no priorities: {item}");
+        };
+        writeln!(lines, "{name} {group} {version}")?;
+    }
+    Ok(lines)
 }
 
 /// Returns every definition of every OpenAPI v3 document, by name.

@@ -10,6 +10,10 @@ const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of low
     (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
+const RFC_1035_LABEL_RULE: &str = "a DNS-1035 label must consist of lower case alphanumeric \
+    characters or '-', start with an alphabetic character, and end with an alphanumeric character \
+    (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
 /// Maximum length of a DNS label, such as the name of a namespace, in bytes.
 pub const DNS_LABEL_MAX: usize = 63;
 /// Maximum length of a DNS subdomain, such as the name of most objects, in bytes.
@@ -53,6 +57,16 @@ pub fn check_dns_label(text: &str) -> Result<(), String> {
 /// Returns the violated rule in Kubernetes' words.
 pub fn check_dns_subdomain(text: &str) -> Result<(), String> {
     check(text, DNS_SUBDOMAIN_MAX, is_dns_subdomain, SUBDOMAIN_RULE)
+}
+
+/// Checks a DNS label that starts with a letter, such as the version of a group.
+///
+/// # Errors
+/// Returns the violated rule in Kubernetes' words.
+pub fn check_rfc_1035_label(text: &str) -> Result<(), String> {
+    let holds =
+        |text: &str| is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
+    check(text, DNS_LABEL_MAX, holds, RFC_1035_LABEL_RULE)
 }
 
 fn check(text: &str, max: usize, holds: fn(&str) -> bool, rule: &str) -> Result<(), String> {

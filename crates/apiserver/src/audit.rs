@@ -8,7 +8,6 @@ mod event;
 mod log;
 mod policy;
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -33,7 +32,7 @@ use crate::error::StartError;
 use crate::negotiation::Media;
 use crate::object;
 use crate::random::RandomNames;
-use crate::response::{HttpResponse, ObjectResponse, ResponseBody};
+use crate::response::{BodyError, HttpResponse, ObjectResponse, ResponseBody};
 use crate::status::{ApiError, ApiResult};
 use event::{AuthenticationMetadata, Event, Origin};
 use log::Log;
@@ -174,6 +173,11 @@ struct RecordedRequest {
 }
 
 impl RequestAudit {
+    /// Returns the ID of the request.
+    pub(crate) fn id(&self) -> &HeaderValue {
+        &self.id
+    }
+
     /// Records the user, before impersonation, and writes the first event.
     pub(crate) fn authenticated(&self, user: &Identity, attributes: &Attributes<'_>) {
         self.evaluate(Some(user), attributes);
@@ -431,12 +435,12 @@ struct AuditedBody {
 
 impl Body for AuditedBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -7,6 +7,7 @@
 mod certificate;
 mod der;
 mod identity;
+mod request_header;
 mod service_account;
 mod static_token;
 mod webhook;
@@ -16,17 +17,21 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
+use rustls::pki_types::CertificateDer;
 use tokio::sync::Notify;
 
 use crate::authority::Authority;
 use crate::error::StartError;
 use crate::store::Store;
 
-pub(crate) use certificate::{ClientCertificates, PeerCertificate};
+pub(crate) use certificate::ClientCertificates;
+use certificate::PeerCertificate;
 pub(crate) use identity::{
     ANONYMOUS, AUTHENTICATED, Identity, SYSTEM_MASTERS, UNAUTHENTICATED, service_account_groups,
     service_account_user, split_service_account,
 };
+pub use request_header::RequestHeaderOptions;
+use request_header::RequestHeaders;
 pub use service_account::ServiceAccountOptions;
 pub(crate) use service_account::{
     Claims, KubernetesClaims, NODE_NAME, Reference, ServiceAccountTokens,
@@ -55,6 +60,8 @@ pub struct AuthenticationOptions {
     /// A webhook that is asked for the user of a token that is neither in `tokens` nor a token of a
     /// ServiceAccount.
     pub webhook: Option<AuthenticationWebhook>,
+    /// Front proxies, which name the user of a request in its headers.
+    pub request_header: Option<RequestHeaderOptions>,
 }
 
 impl Default for AuthenticationOptions {
@@ -65,6 +72,7 @@ impl Default for AuthenticationOptions {
             tokens: Vec::new(),
             service_accounts: ServiceAccountOptions::default(),
             webhook: None,
+            request_header: None,
         }
     }
 }
@@ -77,6 +85,8 @@ pub(crate) enum Peer {
     /// A client that is connected over HTTPS.
     Remote {
         certificate: PeerCertificate,
+        /// Whether the peer is a front proxy, or the reason why it is refused as one.
+        front_proxy: Result<bool, Arc<str>>,
         /// Notified by every request with a valid token. An anonymous request does not count.
         admitted: Arc<Notify>,
     },
@@ -102,6 +112,7 @@ pub(crate) struct Authentication {
     tokens: StaticTokens,
     service_accounts: ServiceAccountTokens,
     webhook: Option<WebhookAuthenticator>,
+    request_headers: Option<RequestHeaders>,
 }
 
 impl Authentication {
@@ -121,7 +132,33 @@ impl Authentication {
                 Some(options) => Some(WebhookAuthenticator::new(options)?),
                 None => None,
             },
+            request_headers: match &options.request_header {
+                Some(options) => Some(RequestHeaders::new(options)?),
+                None => None,
+            },
         })
+    }
+
+    /// Returns the peer of a connection whose client has sent these certificates. `admitted` is
+    /// notified when the peer is authenticated.
+    pub(crate) fn peer(
+        &self,
+        certificates: Option<&[CertificateDer<'_>]>,
+        admitted: Arc<Notify>,
+    ) -> Peer {
+        let front_proxy = match &self.request_headers {
+            Some(headers) => headers.is_front_proxy(certificates),
+            None => Ok(false),
+        };
+        let certificate = self.certificates.identify(certificates);
+        if matches!(certificate, PeerCertificate::Valid(_)) || front_proxy == Ok(true) {
+            admitted.notify_one();
+        }
+        Peer::Remote {
+            certificate,
+            front_proxy,
+            admitted,
+        }
     }
 
     /// Returns the verifier of client certificates.
@@ -146,14 +183,24 @@ impl Authentication {
         peer: &Peer,
         headers: &HeaderMap,
     ) -> Result<Arc<Identity>, AuthenticationError> {
-        let (certificate, admitted) = match peer {
+        let (certificate, front_proxy, admitted) = match peer {
             Peer::Known(identity) => return Ok(identity.clone()),
             Peer::Remote {
                 certificate,
+                front_proxy,
                 admitted,
-            } => (certificate, admitted),
+            } => (certificate, front_proxy, admitted),
         };
         let mut errors = Vec::new();
+        match (front_proxy, &self.request_headers) {
+            (Ok(true), Some(request_headers)) => {
+                if let Some(identity) = request_headers.user(headers) {
+                    return Ok(Arc::new(identity));
+                }
+            }
+            (Err(why), _) => errors.push(why.to_string()),
+            _ => {}
+        }
         match certificate {
             PeerCertificate::Valid(identity) => return Ok(identity.clone()),
             PeerCertificate::Invalid(why) => errors.push(why.to_string()),

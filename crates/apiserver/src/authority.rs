@@ -40,15 +40,14 @@ pub(crate) struct Pair {
 }
 
 impl Authority {
-    /// Creates an authority with a new key.
-    pub(crate) fn create() -> Result<Self, StartError> {
+    /// Creates an authority with this common name and a new key.
+    pub(crate) fn create(name: &str) -> Result<Self, StartError> {
         let fail = |cause| StartError::Certificate {
             subject: "the authority".to_owned(),
             cause,
         };
         let mut params = CertificateParams::default();
-        let name = &mut params.distinguished_name;
-        name.push(DnType::CommonName, "opkit-ca");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![
             KeyUsagePurpose::KeyCertSign,
@@ -90,12 +89,15 @@ impl Authority {
         self.sign(&params, "the server")
     }
 
-    /// Creates a client certificate for `user`, who is a member of `group`.
+    /// Creates a client certificate for `user`, who is a member of `group`, or of no group if
+    /// `group` is empty.
     pub(crate) fn issue_for_client(&self, user: &str, group: &str) -> Result<Pair, StartError> {
         let mut params = CertificateParams::default();
         let name = &mut params.distinguished_name;
         name.push(DnType::CommonName, user);
-        name.push(DnType::OrganizationName, group);
+        if !group.is_empty() {
+            name.push(DnType::OrganizationName, group);
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(&params, user)
     }

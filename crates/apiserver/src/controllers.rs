@@ -1,7 +1,8 @@
 //! The controllers of the control plane: garbage collection, namespaces, CRDs and workloads.
 //!
-//! In a cluster, kube-apiserver runs the controller of CRDs itself; the other controllers are those
-//! of kube-controller-manager, the scheduler and the kubelet, and [`Scope`] can leave them out.
+//! In a cluster, kube-apiserver runs the controllers of CRDs and APIServices itself; the other
+//! controllers are those of kube-controller-manager, the scheduler and the kubelet, and [`Scope`]
+//! can leave them out.
 //!
 //! One task reads the events of all resources in the order of the revisions, and adds a work item
 //! to a queue for each object to check. The queue contains each work item at most once. A
@@ -10,6 +11,7 @@
 //! of events.
 
 mod aggregation;
+mod api_services;
 mod crds;
 mod disruption;
 mod endpoints;
@@ -23,17 +25,21 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::aggregator::API_SERVICES;
 use crate::registry::budgets::RESOURCE as BUDGETS;
 use crate::registry::{ROOT_CA, Registry};
 use crate::status::ApiResult;
 use crate::store::{Change, Event, Key};
 use crate::{object, workloads};
+pub(crate) use api_services::desired as desired_api_service;
 
 /// The field manager of the controllers.
 pub(crate) const MANAGER: &str = "kube-controller-manager";
 /// The resource name of CRDs. The name of each CRD, such as `robots.example.com`, is the resource
 /// name of the objects that the CRD defines.
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+/// The label of the APIServices that the server manages itself.
+const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// Maximum number of attempts at a work item that fails. After the last attempt, the object is
 /// handled again at its next event.
 const ATTEMPTS: u32 = 5;
@@ -62,6 +68,8 @@ pub(crate) enum Work {
     AggregatedClusterRoles,
     Namespace(Key),
     CustomResourceDefinition(Key),
+    /// An APIService that may be one of the server's own.
+    ApiService(Key),
     Deployment(Key),
     ReplicaSet(Key),
     Pod(Key),
@@ -119,6 +127,7 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
             .unwrap_or_else(|_| store.everything());
         cursor = revision;
         for event in &events {
+            registry.aggregator.on_change(event.object.resource());
             enqueue_definition(&registry, event, &mut queue);
             if scope == Scope::Cluster {
                 enqueue(&registry, event, &mut queue);
@@ -163,12 +172,19 @@ async fn yield_to_clients(registry: &Registry) {
     }
 }
 
-/// Adds a work item to the queue for the CRD that must be checked after `event`: the CRD that
-/// changed, or the CRD whose object was deleted and that may wait for its last object.
+/// Adds work items to the queue for the CRD that must be checked after `event`, and for its
+/// APIServices: the CRD that changed, or the CRD whose object was deleted and that may wait for its
+/// last object.
 fn enqueue_definition(registry: &Registry, event: &Event, queue: &mut Queue) {
     let resource = event.object.resource().as_ref();
     if resource == CRDS {
         queue.add(Work::CustomResourceDefinition(event.object.key()), 1);
+        for api_service in api_services::of_definition(event) {
+            queue.add(Work::ApiService(api_service), 1);
+        }
+    }
+    if resource == API_SERVICES {
+        queue.add(Work::ApiService(event.object.key()), 1);
     }
     let definition = Key::new("", resource);
     if event.change == Change::Deleted && is_deleting(registry, CRDS, &definition) {
@@ -303,6 +319,7 @@ fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
         Work::AggregatedClusterRoles => aggregation::step(registry),
         Work::Namespace(key) => namespaces::step(registry, key),
         Work::CustomResourceDefinition(key) => crds::step(registry, key),
+        Work::ApiService(key) => api_services::step(registry, key),
         Work::Deployment(key) => workloads::deployment::step(registry, key),
         Work::ReplicaSet(key) => workloads::replicaset::step(registry, key),
         Work::Pod(key) => workloads::pod::step(registry, key),

@@ -97,6 +97,23 @@ impl Registry {
     }
 }
 
+/// Adds the condition `Terminating` to a CRD whose objects are about to be deleted, unless it has
+/// the condition.
+pub(crate) fn set_terminating(crd: &mut Value, now: &str) {
+    let mut conditions = object::items(crd, &["status", "conditions"]).to_vec();
+    let is_terminating = |condition: &Value| object::text(condition, &["type"]) == "Terminating";
+    if conditions.iter().any(is_terminating) {
+        return;
+    }
+    conditions.push(json!({
+        "type": "Terminating", "status": "True", "lastTransitionTime": now,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will \
+                    begin soon",
+    }));
+    object::set(crd, &["status", "conditions"], json!(conditions));
+}
+
 fn set_status(crd: &mut Value, now: &str) {
     let names = object::at(crd, &["spec", "names"]).clone();
     object::set(crd, &["status", "acceptedNames"], names);

@@ -2,26 +2,52 @@
 //!
 //! The responses at `/api`, `/apis` and the paths below are built from the catalog of served kinds.
 //! The legacy form needs one request for each group version. The aggregated form, which a client
-//! requests in its `Accept` header, needs two requests in total.
+//! requests in its `Accept` header, needs two requests in total. The group versions of aggregated
+//! API servers are part of both.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::compare_versions;
 use serde_json::{Value, json};
 
+use crate::aggregator::Route;
 use crate::kinds::{Catalog, Kind, Subresource};
+use crate::object;
 
 #[cfg(test)]
 mod tests;
 
-/// Name and kinds of one version of a group.
-type Version = (String, Vec<Arc<Kind>>);
+/// A group, with its preferred version first.
+struct Group {
+    name: String,
+    versions: Vec<Version>,
+}
+
+struct Version {
+    name: String,
+    group_priority: i64,
+    priority: i64,
+    served_by: ServedBy,
+}
+
+enum ServedBy {
+    /// This server.
+    Local(Vec<Arc<Kind>>),
+    /// An aggregated API server.
+    Remote(Arc<Route>),
+}
 
 /// Returns content type and body of the response to a GET of a discovery path. `path` is the path
 /// split at its slashes. Returns `None` if the path is not a discovery path, or if nothing is
 /// served at the path.
-pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
+pub(crate) fn respond(
+    path: &[&str],
+    accept: &str,
+    catalog: &Catalog,
+    routes: &[Arc<Route>],
+) -> Option<(String, Value)> {
     let json = |body| Some(("application/json".to_owned(), body));
     match *path {
         ["api"] | ["apis"] => {
@@ -31,18 +57,16 @@ pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<
                     format!(
                         "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                     ),
-                    aggregated(version, core, catalog),
+                    aggregated(version, core, catalog, routes),
                 )),
                 None if core => json(api_versions(catalog)),
-                None => json(group_list(catalog)),
+                None => json(group_list(catalog, routes)),
             }
         }
         ["api", version] => json(resource_list("", version, catalog)?),
         ["apis", group] => {
-            let (_, versions) = groups(catalog)
-                .into_iter()
-                .find(|(name, _)| name == group)?;
-            let mut body = api_group(group, &versions);
+            let mut groups = groups(catalog, routes).into_iter();
+            let mut body = api_group(&groups.find(|known| known.name == *group)?);
             put(&mut body, "kind", json!("APIGroup"));
             put(&mut body, "apiVersion", json!("v1"));
             json(body)
@@ -78,28 +102,50 @@ fn aggregated_version(accept: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns all groups without the core group: built-in groups in the order of a real server, then
-/// groups of CRDs by name. The preferred version of each group comes first.
-fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
-    let mut by_group: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>> = BTreeMap::new();
+/// Returns all groups without the core group, by priority and name. The preferred version of each
+/// group comes first.
+fn groups(catalog: &Catalog, routes: &[Arc<Route>]) -> Vec<Group> {
+    let mut by_version: BTreeMap<(String, String), Vec<Arc<Kind>>> = BTreeMap::new();
     for kind in catalog.all() {
-        let versions = by_group.entry(kind.group.clone()).or_default();
-        versions.entry(kind.version.clone()).or_default().push(kind);
+        let key = (kind.group.clone(), kind.version.clone());
+        by_version.entry(key).or_default().push(kind);
     }
-    by_group.remove("");
-    let mut ordered = Vec::new();
-    for group in Catalog::builtin_groups() {
-        ordered.extend(by_group.remove_entry(group));
+    let mut groups: BTreeMap<String, BTreeMap<String, Version>> = BTreeMap::new();
+    for ((group, name), kinds) in by_version {
+        let (group_priority, priority) = Catalog::priorities(&group, &name);
+        let version = Version {
+            name: name.clone(),
+            group_priority,
+            priority,
+            served_by: ServedBy::Local(kinds),
+        };
+        groups.entry(group).or_default().insert(name, version);
     }
-    ordered.extend(by_group);
-    ordered
-        .into_iter()
-        .map(|(group, versions)| {
-            let mut versions: Vec<Version> = versions.into_iter().collect();
-            versions.sort_by(|(a, _), (b, _)| compare_versions(b, a));
-            (group, versions)
-        })
-        .collect()
+    for route in routes {
+        let version = Version {
+            name: route.version.clone(),
+            group_priority: route.group_priority,
+            priority: route.version_priority,
+            served_by: ServedBy::Remote(route.clone()),
+        };
+        let versions = groups.entry(route.group.clone()).or_default();
+        versions.insert(route.version.clone(), version);
+    }
+    groups.remove("");
+    let groups = groups.into_iter().map(|(name, versions)| {
+        let mut versions: Vec<Version> = versions.into_values().collect();
+        versions.sort_by(|a, b| {
+            let by_priority = b.priority.cmp(&a.priority);
+            by_priority.then_with(|| compare_versions(&b.name, &a.name))
+        });
+        Group { name, versions }
+    });
+    let mut groups: Vec<Group> = groups.collect();
+    groups.sort_by_cached_key(|group| {
+        let priorities = group.versions.iter().map(|version| version.group_priority);
+        (Reverse(priorities.max()), group.name.clone())
+    });
+    groups
 }
 
 /// Returns the kinds of one group version, sorted by plural name.
@@ -124,21 +170,21 @@ fn api_versions(catalog: &Catalog) -> Value {
     })
 }
 
-fn group_list(catalog: &Catalog) -> Value {
-    let groups: Vec<Value> = groups(catalog)
-        .iter()
-        .map(|(group, versions)| api_group(group, versions))
-        .collect();
+fn group_list(catalog: &Catalog, routes: &[Arc<Route>]) -> Value {
+    let groups = groups(catalog, routes);
+    let groups: Vec<Value> = groups.iter().map(api_group).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-fn api_group(group: &str, versions: &[Version]) -> Value {
-    let versions: Vec<Value> = versions
-        .iter()
-        .map(|(version, _)| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
-        .collect();
+fn api_group(group: &Group) -> Value {
+    let name = &group.name;
+    let versions = group.versions.iter().map(|version| {
+        let version = &version.name;
+        json!({"groupVersion": format!("{name}/{version}"), "version": version})
+    });
+    let versions: Vec<Value> = versions.collect();
     let preferred = versions.first().cloned();
-    json!({"name": group, "versions": versions, "preferredVersion": preferred})
+    json!({"name": name, "versions": versions, "preferredVersion": preferred})
 }
 
 fn resource_list(group: &str, version: &str, catalog: &Catalog) -> Option<Value> {
@@ -179,19 +225,22 @@ fn resource_list(group: &str, version: &str, catalog: &Catalog) -> Option<Value>
     }))
 }
 
-fn aggregated(version: &str, core: bool, catalog: &Catalog) -> Value {
+fn aggregated(version: &str, core: bool, catalog: &Catalog, routes: &[Arc<Route>]) -> Value {
     let items: Vec<Value> = if core {
         let kinds = kinds_of("", "v1", catalog);
         vec![json!({"metadata": {}, "versions": [aggregated_version_of("v1", &kinds)]})]
     } else {
-        let groups = groups(catalog).into_iter();
+        let groups = groups(catalog, routes).into_iter();
         groups
-            .map(|(group, versions)| {
+            .map(|group| {
+                let versions = group.versions.iter();
                 let versions: Vec<Value> = versions
-                    .iter()
-                    .map(|(name, kinds)| aggregated_version_of(name, kinds))
+                    .map(|version| match &version.served_by {
+                        ServedBy::Local(kinds) => aggregated_version_of(&version.name, kinds),
+                        ServedBy::Remote(route) => remote_version(route),
+                    })
                     .collect();
-                json!({"metadata": {"name": group}, "versions": versions})
+                json!({"metadata": {"name": group.name}, "versions": versions})
             })
             .collect()
     };
@@ -206,6 +255,17 @@ fn aggregated(version: &str, core: bool, catalog: &Catalog) -> Value {
 fn aggregated_version_of(version: &str, kinds: &[Arc<Kind>]) -> Value {
     let resources: Vec<Value> = kinds.iter().map(|kind| aggregated_resource(kind)).collect();
     json!({"version": version, "resources": resources, "freshness": "Current"})
+}
+
+/// Returns a group version of an aggregated API server. The group version is stale if its resources
+/// are not known.
+fn remote_version(route: &Route) -> Value {
+    let mut version = json!({"version": route.version, "freshness": "Stale"});
+    if let Some(resources) = &route.documents.resources {
+        object::set_field(&mut version, "resources", json!(resources));
+        object::set_field(&mut version, "freshness", json!("Current"));
+    }
+    version
 }
 
 fn aggregated_resource(kind: &Kind) -> Value {

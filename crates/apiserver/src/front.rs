@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
-use crate::authentication::{Identity, Peer, PeerCertificate};
+use crate::authentication::Identity;
 use crate::authority::Authority;
 use crate::error::StartError;
 use crate::service::{Service, ServiceState};
@@ -232,15 +232,9 @@ impl Connection {
             () = stop.cancelled() => return,
         };
         let Ok(stream) = stream else { return };
-        let clients = self.shared.registry.authentication.certificates();
-        let certificate = clients.identify(stream.get_ref().1.peer_certificates());
-        if matches!(certificate, PeerCertificate::Valid(_)) {
-            self.admitted.notify_one();
-        }
-        let peer = Peer::Remote {
-            certificate,
-            admitted: self.admitted,
-        };
+        let certificates = stream.get_ref().1.peer_certificates();
+        let authentication = &self.shared.registry.authentication;
+        let peer = authentication.peer(certificates, self.admitted);
         let service = TowerToHyperService::new(Service {
             shared: self.shared,
             peer,

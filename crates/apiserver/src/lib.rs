@@ -9,6 +9,7 @@
 //! control plane does not have gets 501. `README.md` lists the missing features.
 
 mod admission;
+mod aggregator;
 mod audit;
 mod authentication;
 mod authority;
@@ -38,6 +39,7 @@ mod reviews;
 mod schemas;
 mod server;
 mod service;
+mod service_resolver;
 mod status;
 mod store;
 mod table;
@@ -54,11 +56,13 @@ mod tests;
 pub use admission::{AdmissionPlugin, UnknownAdmissionPlugin};
 pub use audit::AuditOptions;
 pub use authentication::{
-    AuthenticationOptions, AuthenticationWebhook, ServiceAccountOptions, StaticToken,
+    AuthenticationOptions, AuthenticationWebhook, RequestHeaderOptions, ServiceAccountOptions,
+    StaticToken,
 };
 pub use authorization::{AuthorizationMode, AuthorizationWebhook};
 pub use error::{StartError, TokenError};
 pub use front::{Endpoint, ServingCertificate};
-pub use response::ResponseBody;
+pub use response::{BodyError, ResponseBody};
 pub use server::{Options, Server};
 pub use service::Service;
+pub use service_resolver::ServiceAddress;

@@ -15,6 +15,7 @@ use opkit_apimachinery::identity::GroupVersion;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use crate::aggregator::Route;
 use crate::kinds::{Catalog, Definitions, Kind, SchemaSource};
 
 mod custom;
@@ -35,9 +36,14 @@ impl Cache {
     /// Returns the body of the response to a GET below `/openapi`, or `None` if nothing is served
     /// at the path. A hash in the query is ignored: a request with an old hash gets the current
     /// document.
-    pub(crate) fn respond(&self, path: &[&str], catalog: &Catalog) -> Option<Arc<Value>> {
+    pub(crate) fn respond(
+        &self,
+        path: &[&str],
+        catalog: &Catalog,
+        routes: &[Arc<Route>],
+    ) -> Option<Arc<Value>> {
         match *path {
-            ["openapi", "v3"] => Some(Arc::new(index(catalog))),
+            ["openapi", "v3"] => Some(Arc::new(index(catalog, routes))),
             ["openapi", "v3", "api", version] => self.document("", version, catalog),
             ["openapi", "v3", "apis", group, version] => self.document(group, version, catalog),
             _ => None,
@@ -77,20 +83,28 @@ impl Cache {
     }
 }
 
-/// Returns the index: the URL of the document of each group version.
-fn index(catalog: &Catalog) -> Value {
+/// Returns the index: the URL of the document of each group version, including those of aggregated
+/// API servers.
+fn index(catalog: &Catalog, routes: &[Arc<Route>]) -> Value {
     let mut hashers: BTreeMap<String, DefaultHasher> = BTreeMap::new();
     for kind in catalog.all() {
         let path = document_path(&kind.group, &kind.version);
         hash_kind(&kind, hashers.entry(path).or_default());
     }
-    let paths: Map<String, Value> = hashers
+    let mut paths: Map<String, Value> = hashers
         .into_iter()
         .map(|(path, hasher)| {
             let url = format!("/openapi/v3/{path}?hash={:016X}", hasher.finish());
             (path, json!({"serverRelativeURL": url}))
         })
         .collect();
+    for route in routes {
+        let path = document_path(&route.group, &route.version);
+        match &route.documents.openapi_url {
+            Some(url) => paths.insert(path, json!({"serverRelativeURL": url})),
+            None => paths.remove(&path),
+        };
+    }
     json!({"paths": paths})
 }
 

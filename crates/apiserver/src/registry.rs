@@ -4,6 +4,7 @@
 //! lists in [`rules`]. A write is prepared without the lock of the store, and committed only if the
 //! stored object still has the revision for which the write was prepared.
 
+mod api_services;
 mod apply;
 pub(crate) mod budgets;
 mod certificates;
@@ -39,6 +40,7 @@ use std::sync::{Arc, OnceLock};
 use opkit_apimachinery::identity::segment_flaw;
 
 use crate::admission::AdmissionPlugin;
+use crate::aggregator::Aggregator;
 use crate::authentication::{Authentication, TokenContext};
 use crate::authority::Authority;
 use crate::authorization::Authorizer;
@@ -47,6 +49,7 @@ use crate::impersonation::Impersonation;
 use crate::kinds::{Catalog, Kind};
 use crate::random::RandomNames;
 use crate::schemas::Schemas;
+use crate::service_resolver::ServiceResolver;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Store, Stored};
 use crate::target::Target;
@@ -86,6 +89,8 @@ pub(crate) struct Registry {
     pub(crate) root_ca: OnceLock<String>,
     /// Whether the controllers of a cluster run.
     pub(crate) controllers: bool,
+    pub(crate) aggregator: Aggregator,
+    pub(crate) resolver: ServiceResolver,
 }
 
 /// The handling of unknown fields, which the parameter `fieldValidation` requests.

@@ -1,7 +1,5 @@
 //! Responses: encodes the result of a verb as an HTTP response.
 
-use std::convert::Infallible;
-
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,8 +16,16 @@ use crate::watch::WatchRequest;
 use crate::{compression, object};
 
 /// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of
-/// the frames of a watch.
-pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
+/// the frames of a watch. Only the response of an aggregated API server can fail in the middle.
+pub type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
+
+/// The error of the body of a response that ends early.
+#[derive(Debug, thiserror::Error)]
+#[error("the response of an aggregated API server ended early")]
+pub struct BodyError(#[source] pub(crate) BoxError);
+
+/// The error of the body of a request.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(crate) type HttpResponse = http::Response<ResponseBody>;
 
@@ -172,6 +178,16 @@ pub(crate) fn text(code: u16, body: &'static str) -> HttpResponse {
     respond(code, "text/plain; charset=utf-8", complete(body))
 }
 
+/// Returns a plain text error in the form in which Go's HTTP server writes it.
+pub(crate) fn error_text(code: u16, message: &str) -> HttpResponse {
+    let body = complete(format!("{message}\n"));
+    let mut response = respond(code, "text/plain; charset=utf-8", body);
+    let no_sniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, no_sniff);
+    response
+}
+
 /// Returns a response without a body.
 pub(crate) fn no_content() -> HttpResponse {
     let mut response = respond(204, "", complete(""));
@@ -224,5 +240,6 @@ fn respond(code: u16, content_type: &str, body: ResponseBody) -> HttpResponse {
 }
 
 fn complete(body: impl Into<Bytes>) -> ResponseBody {
-    BodyExt::boxed_unsync(Full::new(body.into()))
+    let body = Full::new(body.into());
+    BodyExt::boxed_unsync(body.map_err(|never| match never {}))
 }

@@ -10,10 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::AdmissionPlugin;
+use crate::aggregator::Aggregator;
 use crate::audit::{Audit, AuditOptions};
-use crate::authentication::{
-    Authentication, AuthenticationOptions, Identity, Peer, PeerCertificate,
-};
+use crate::authentication::{Authentication, AuthenticationOptions, Identity, Peer};
 use crate::authority::Authority;
 use crate::authorization::{AuthorizationMode, Authorizer};
 use crate::clock::Clock;
@@ -27,11 +26,12 @@ use crate::random::RandomNames;
 use crate::registry::{Registry, ServiceRanges, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, ServiceState};
+use crate::service_resolver::{ServiceAddress, ServiceResolver};
 use crate::status::ApiResult;
 use crate::store::Store;
 use crate::target::Target;
 use crate::workloads::pod::NODE;
-use crate::{bootstrap, controllers, object, openapi};
+use crate::{aggregator, bootstrap, controllers, object, openapi};
 
 /// Maximum time that [`Server::shutdown`] waits for open connections to close.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -67,6 +67,9 @@ pub struct Options {
     pub service_node_port_range: RangeInclusive<u16>,
     /// The audit log. `None` writes no audit events.
     pub audit: Option<AuditOptions>,
+    /// The programs that serve in place of the Pods of Services, for requests that the API server
+    /// sends to a Service: those for the group versions of an APIService.
+    pub service_addresses: Vec<ServiceAddress>,
 }
 
 impl Default for Options {
@@ -82,6 +85,7 @@ impl Default for Options {
             service_cluster_ip_range: "10.96.0.0/12".to_owned(),
             service_node_port_range: 30_000..=32_767,
             audit: None,
+            service_addresses: Vec::new(),
         }
     }
 }
@@ -117,7 +121,7 @@ impl Server {
     /// [`StartError::ServiceRange`] if a range for Services is not valid, and
     /// [`StartError::InitialObject`] if one of the objects that every cluster has is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
-        let authority = Arc::new(Authority::create()?);
+        let authority = Arc::new(Authority::create("opkit-ca")?);
         // As in Kubernetes: if everything is allowed, anonymous requests are not.
         let is_open = options.authorization == [AuthorizationMode::AlwaysAllow];
         let anonymous = options.authentication.anonymous && !is_open;
@@ -140,6 +144,8 @@ impl Server {
             admission_plugins: options.admission_plugins,
             root_ca: OnceLock::new(),
             controllers: options.controllers,
+            aggregator: Aggregator::new()?,
+            resolver: ServiceResolver::new(options.service_addresses),
             random: options
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
@@ -164,6 +170,7 @@ impl Server {
         let ids = seed.map_or_else(RandomNames::from_entropy, RandomNames::from_seed);
         let audit = Audit::start(options.audit.as_ref(), ids, registry.clock, &tasks, &stop)?;
         tasks.spawn(controllers::run(registry.clone(), scope, stop.clone()));
+        tasks.spawn(aggregator::run(registry.clone(), stop.clone()));
         Ok(Self {
             shared: Arc::new(ServiceState {
                 registry,
@@ -205,10 +212,11 @@ impl Server {
     pub fn remote_service(&self) -> Service {
         Service {
             shared: self.shared.clone(),
-            peer: Peer::Remote {
-                certificate: PeerCertificate::Missing,
-                admitted: Arc::default(),
-            },
+            peer: self
+                .shared
+                .registry
+                .authentication
+                .peer(None, Arc::default()),
             source: None,
         }
     }
@@ -293,6 +301,7 @@ impl Server {
         let endpoint = front.endpoint();
         self.shared.address.get_or_init(|| endpoint.address());
         let registry = &self.shared.registry;
+        registry.resolver.set_own_address(endpoint.address());
         let published = registry
             .publish_address(endpoint.address())
             .and_then(|()| registry.publish_root_ca(registry.authority.pem()));
@@ -390,6 +399,10 @@ fn initial_objects(scope: Scope, registry: &Registry) -> Vec<(&'static str, &'st
             "metadata": {"name": name}, "value": value, "description": purpose,
         });
         objects.push(("scheduling.k8s.io", "priorityclasses", class));
+    }
+    for (group, version) in Catalog::builtin_api_services() {
+        let api_service = controllers::desired_api_service(group, version, "onstart");
+        objects.push(("apiregistration.k8s.io", "apiservices", api_service));
     }
     let range = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",

@@ -18,6 +18,7 @@ use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::aggregator::Origin;
 use crate::audit::{Audit, RequestAudit};
 use crate::authentication::{Identity, Peer};
 use crate::authorization::Attributes;
@@ -25,10 +26,10 @@ use crate::kinds::NotServed;
 use crate::negotiation::Media;
 use crate::registry::Registry;
 use crate::request::{Request, header_text};
-use crate::response::{self, HttpResponse, Response, ResponseBody};
+use crate::response::{self, BoxError, HttpResponse, Response, ResponseBody};
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
-use crate::{denials, discovery, openapi, verbs, watch};
+use crate::{aggregator, denials, discovery, openapi, verbs, watch};
 
 /// Maximum length of a request body in bytes: 3 MiB, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -72,7 +73,7 @@ impl<B> tower::Service<http::Request<B>> for Service
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
     type Response = http::Response<ResponseBody>;
     type Error = Infallible;
@@ -108,8 +109,9 @@ impl Service {
         audit: &RequestAudit,
     ) -> ApiResult<HttpResponse>
     where
-        B: http_body::Body,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
     {
         let registry = &self.shared.registry;
         let attributes = Attributes::of_request(&parts.method, &parts.uri);
@@ -118,6 +120,14 @@ impl Service {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         if let ["readyz" | "livez" | "healthz", ..] = segments.as_slice() {
             return Ok(response::text(200, "ok"));
+        }
+        if let Some(route) = registry.aggregator.route(&segments) {
+            let origin = Origin {
+                user: &identity,
+                audit_id: audit.id(),
+                source: self.source,
+            };
+            return aggregator::forward(registry, &route, parts, body, origin).await;
         }
         let body = read(body).await?;
         if parts.method == Method::GET
@@ -210,6 +220,7 @@ impl Service {
         const JSON: &str = "application/json";
         const KEY_SET: &str = "application/jwk-set+json";
         let catalog = &self.shared.registry.catalog;
+        let routes = self.shared.registry.aggregator.routes();
         if segments == ["version"] {
             return Some(response::json(JSON, &version()));
         }
@@ -230,11 +241,11 @@ impl Service {
             }
             _ => {}
         }
-        if let Some(document) = self.shared.openapi.respond(segments, catalog) {
+        if let Some(document) = self.shared.openapi.respond(segments, catalog, &routes) {
             return Some(response::json(JSON, &document));
         }
         let accept = header_text(&parts.headers, header::ACCEPT);
-        let (content_type, body) = discovery::respond(segments, accept, catalog)?;
+        let (content_type, body) = discovery::respond(segments, accept, catalog, &routes)?;
         Some(response::json(&content_type, &body))
     }
 }
@@ -243,7 +254,7 @@ impl Service {
 async fn read<B>(body: B) -> ApiResult<Bytes>
 where
     B: http_body::Body,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
     match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(body) => Ok(body.to_bytes()),

@@ -133,7 +133,7 @@ impl fmt::Debug for Webhook {
 }
 
 /// Returns the messages of an error and its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.join(": ")

@@ -23,8 +23,9 @@ pub(crate) struct ControlPlane {
 impl ControlPlane {
     /// Starts the control plane. Fails at once if the kubeconfig cannot be written or the port is
     /// in use.
-    pub(crate) async fn start(args: &ControlPlaneArgs, options: Options) -> Result<Self> {
+    pub(crate) async fn start(args: &ControlPlaneArgs, mut options: Options) -> Result<Self> {
         let kubeconfig = KubeconfigFile::prepare(&args.kubeconfig_out)?;
+        options.service_addresses.clone_from(&args.service_address);
         let server = Server::start(options)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let endpoint = server.listen(address).await.map_err(|error| match error {

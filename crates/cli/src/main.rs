@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use opkit_apiserver::ServiceAddress;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -88,7 +89,7 @@ struct AuditArgs {
     audit_log_path: Option<PathBuf>,
 }
 
-/// Port and kubeconfig of the embedded control plane.
+/// Port, kubeconfig and Services of the embedded control plane.
 #[derive(Clone, Debug, Args)]
 struct ControlPlaneArgs {
     /// Port to listen on; 0 chooses a free one
@@ -97,6 +98,10 @@ struct ControlPlaneArgs {
     /// Path to write the kubeconfig to
     #[arg(long, default_value = ".opkit/kubeconfig", value_name = "PATH")]
     kubeconfig_out: PathBuf,
+    /// Address of a program that serves the requests of the API server to a Service; can be
+    /// repeated
+    #[arg(long, value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT")]
+    service_address: Vec<ServiceAddress>,
 }
 
 fn main() -> ExitCode {

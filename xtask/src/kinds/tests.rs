@@ -19,6 +19,10 @@ impl Source for Fake {
             ("/apis", JSON) => {
                 json!({"groups": [{"name": "apps", "versions": [{"version": "v1"}]}]})
             }
+            ("/apis/apiregistration.k8s.io/v1/apiservices", JSON) => json!({"items": [{
+                "metadata": {"name": "v1.apps"},
+                "spec": {"groupPriorityMinimum": 17800, "versionPriority": 15},
+            }]}),
             ("/api/v1", JSON) => json!({"resources": [{
                 "name": "bindings", "singularName": "binding", "namespaced": true, "kind": "Binding",
                 "verbs": ["create"],
@@ -55,7 +59,7 @@ fn document(group: &str, kind: &str, name: &str) -> Value {
 }
 
 #[test]
-fn reads_kinds_definitions_and_groups() {
+fn reads_kinds_definitions_and_api_services() {
     let tables = read(&Fake).unwrap();
     let kinds: Value = serde_json::from_str(&tables.kinds).unwrap();
     assert_eq!(tables.kinds.lines().count(), 4, "one line per kind");
@@ -79,7 +83,7 @@ fn reads_kinds_definitions_and_groups() {
              "schema": {"definition": "apps.Deployment"}},
         ])
     );
-    assert_eq!(tables.groups, "apps\n");
+    assert_eq!(tables.api_services, "v1.apps 17800 15\n");
     let names: Vec<&str> = tables
         .definitions
         .lines()

@@ -38,22 +38,30 @@ impl ClientCertificates {
     /// Creates a verifier for certificates of `authority` and of the authorities whose certificates
     /// are in the PEM text `client_ca`.
     pub(super) fn new(authority: &Authority, client_ca: Option<&str>) -> Result<Self, StartError> {
-        let refuse = |cause: String| StartError::Option {
-            option: "client CA",
-            cause,
+        let option = "client CA";
+        let mut roots = match client_ca {
+            Some(client_ca) => roots(option, client_ca)?,
+            None => RootCertStore::empty(),
         };
-        let mut roots = RootCertStore::empty();
-        let own = authority.certificate().clone();
-        roots.add(own).map_err(|error| refuse(error.to_string()))?;
-        for certificate in CertificateDer::pem_slice_iter(client_ca.unwrap_or_default().as_bytes())
-        {
-            let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
-            let added = roots.add(certificate);
-            added.map_err(|error| refuse(error.to_string()))?;
-        }
-        if client_ca.is_some() && roots.len() < 2 {
-            return Err(refuse("there is no certificate in the text".to_owned()));
-        }
+        let added = roots.add(authority.certificate().clone());
+        added.map_err(|error| StartError::Option {
+            option,
+            cause: error.to_string(),
+        })?;
+        Self::of_roots(option, roots)
+    }
+
+    /// Creates a verifier for certificates of the authorities whose certificates are in the PEM
+    /// text `client_ca`, the value of the option with the name `option`.
+    pub(super) fn of_authorities(
+        option: &'static str,
+        client_ca: &str,
+    ) -> Result<Self, StartError> {
+        Self::of_roots(option, roots(option, client_ca)?)
+    }
+
+    fn of_roots(option: &'static str, roots: RootCertStore) -> Result<Self, StartError> {
+        let refuse = |cause: String| StartError::Option { option, cause };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider)
             .allow_unauthenticated()
@@ -67,6 +75,18 @@ impl ClientCertificates {
     /// signed the certificate, so that a client with a certificate of another authority gets 401.
     pub(crate) fn handshake_verifier(&self) -> Arc<dyn ClientCertVerifier> {
         Arc::new(AnySigner(self.verifier.clone()))
+    }
+
+    /// Returns the common name in the certificate that a client has sent. Returns `None` if the
+    /// certificate is missing, has no common name, or is not of one of the authorities.
+    pub(super) fn common_name(
+        &self,
+        certificates: Option<&[CertificateDer<'_>]>,
+    ) -> Option<String> {
+        match self.identify(certificates) {
+            PeerCertificate::Valid(identity) => Some(identity.user.clone()),
+            PeerCertificate::Missing | PeerCertificate::Invalid(_) => None,
+        }
     }
 
     /// Returns the user of the certificates that a client has sent.
@@ -92,6 +112,21 @@ impl fmt::Debug for ClientCertificates {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ClientCertificates")
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns the certificates in the PEM text of an option.
+fn roots(option: &'static str, pem: &str) -> Result<RootCertStore, StartError> {
+    let refuse = |cause: String| StartError::Option { option, cause };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| refuse(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(refuse("there is no certificate in the text".to_owned())),
+        false => Ok(roots),
     }
 }
 

@@ -8,12 +8,13 @@ fn authentication(anonymous: bool) -> Authentication {
         tokens: StaticToken::parse_file("secret,alice,7,\"dev,ops\"\nother,bob,8").unwrap(),
         ..AuthenticationOptions::default()
     };
-    Authentication::new(&options, anonymous, &Authority::create().unwrap()).unwrap()
+    Authentication::new(&options, anonymous, &Authority::create("test-ca").unwrap()).unwrap()
 }
 
 fn remote() -> Peer {
     Peer::Remote {
         certificate: PeerCertificate::Missing,
+        front_proxy: Ok(false),
         admitted: Arc::default(),
     }
 }
@@ -73,9 +74,9 @@ fn only_a_request_without_a_token_is_anonymous() {
 
 #[test]
 fn a_certificate_names_user_and_group() {
-    let authority = Authority::create().unwrap();
-    let given = Authority::create().unwrap();
-    let unknown = Authority::create().unwrap();
+    let authority = Authority::create("test-ca").unwrap();
+    let given = Authority::create("test-ca").unwrap();
+    let unknown = Authority::create("test-ca").unwrap();
     let options = AuthenticationOptions {
         client_ca: Some(given.pem().to_owned()),
         ..AuthenticationOptions::default()
@@ -84,13 +85,7 @@ fn a_certificate_names_user_and_group() {
     for (signer, wanted) in [(&authority, true), (&given, true), (&unknown, false)] {
         let pair = signer.issue_for_client("jane", "dev").unwrap();
         let chain = [pair.certificate];
-        let certificate = authentication
-            .certificates()
-            .identify(Some(chain.as_slice()));
-        let peer = Peer::Remote {
-            certificate,
-            admitted: Arc::default(),
-        };
+        let peer = authentication.peer(Some(chain.as_slice()), Arc::default());
         let found = user_of(&authentication, &peer, "");
         let jane = r#"jane/["dev", "system:authenticated"]"#;
         assert_eq!(found.as_deref(), wanted.then_some(jane));
@@ -105,6 +100,6 @@ fn a_client_ca_without_certificates_is_refused() {
         client_ca: Some("text".to_owned()),
         ..AuthenticationOptions::default()
     };
-    let refused = Authentication::new(&options, true, &Authority::create().unwrap());
+    let refused = Authentication::new(&options, true, &Authority::create("test-ca").unwrap());
     assert!(matches!(refused, Err(StartError::Option { .. })));
 }

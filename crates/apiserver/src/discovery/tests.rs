@@ -58,7 +58,7 @@ fn get(path: &str, accept: &str) -> Option<(String, Value)> {
         .split('/')
         .filter(|segment| !segment.is_empty())
         .collect();
-    respond(&segments, accept, &catalog())
+    respond(&segments, accept, &catalog(), &[])
 }
 
 /// The fixtures are responses of a real server with the same CRD.

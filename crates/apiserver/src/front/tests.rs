@@ -143,11 +143,7 @@ async fn silent_connections_do_not_lock_out_clients() {
 #[tokio::test(start_paused = true)]
 async fn a_body_is_not_read_before_authentication() {
     let server = Server::start(Options::default()).unwrap();
-    let mut service = server.service();
-    service.peer = Peer::Remote {
-        certificate: PeerCertificate::Missing,
-        admitted: Arc::default(),
-    };
+    let service = server.remote_service();
     let endless = futures::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
     let request = Request::post("/api/v1/namespaces/default/configmaps")
         .header("authorization", "Bearer wrong")
@@ -161,7 +157,7 @@ async fn a_body_is_not_read_before_authentication() {
 async fn a_client_certificate_names_the_user() {
     let (_server, endpoint) = start(Limits::default()).await;
     let request = b"GET /api/v1/pods HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    let unknown = Authority::create().unwrap();
+    let unknown = Authority::create("test-ca").unwrap();
     for (authority, start, part) in [
         (
             &*endpoint.authority,

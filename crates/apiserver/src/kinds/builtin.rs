@@ -1,6 +1,6 @@
 //! The built-in kinds, from data files.
 //!
-//! `cargo xtask kinds` writes `kinds.json` and `groups.txt` from the discovery of a real server.
+//! `cargo xtask kinds` writes `kinds.json` and `apiservices.txt` from a real server.
 //! `cells.txt` is written by hand: servers do not publish the values of printer columns. The files
 //! are parsed once per process, on first use.
 
@@ -10,9 +10,11 @@ use std::sync::{Arc, LazyLock};
 use super::{Kind, sections};
 
 const KINDS: &str = include_str!("../../data/v1.36/kinds.json");
-const GROUPS: &str = include_str!("../../data/v1.36/groups.txt");
+const API_SERVICES: &str = include_str!("../../data/v1.36/apiservices.txt");
 const CELLS: &str = include_str!("../../data/cells.txt");
 
+/// The group of APIServices, which comes first in discovery and has no APIService itself.
+const AGGREGATION: &str = "apiregistration.k8s.io";
 /// The warning about the only built-in kind of a stable version that is deprecated.
 const ENDPOINTS: &str =
     "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
@@ -24,9 +26,25 @@ pub(super) fn kinds() -> &'static [Arc<Kind>] {
     &TABLE
 }
 
-/// Returns the built-in groups without the core group, in the order of a real server.
-pub(super) fn groups() -> impl Iterator<Item = &'static str> {
-    GROUPS.lines()
+/// Returns the built-in group versions that have an APIService, each with the priorities of its
+/// group and its version.
+pub(super) fn api_services() -> impl Iterator<Item = (&'static str, &'static str, i64, i64)> {
+    API_SERVICES.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (version, group) = words.next()?.split_once('.')?;
+        let group_priority = words.next()?.parse().ok()?;
+        Some((group, version, group_priority, words.next()?.parse().ok()?))
+    })
+}
+
+/// Returns the priorities of a built-in group and one of its versions.
+pub(super) fn priorities(group: &str, version: &str) -> Option<(i64, i64)> {
+    if group == AGGREGATION {
+        return Some((i64::MAX, 0));
+    }
+    let mut rows = api_services();
+    let (_, _, group_priority, priority) = rows.find(|row| (row.0, row.1) == (group, version))?;
+    Some((group_priority, priority))
 }
 
 /// Returns the lines of `cells.txt` by resource. Each line is `COLUMN: RULE`, where the rule

@@ -9,6 +9,9 @@ use parking_lot::RwLock;
 
 use super::{Kind, builtin};
 
+/// The priorities of the groups and versions of CRDs, as in Kubernetes.
+pub(crate) const CUSTOM_PRIORITIES: (i64, i64) = (1000, 100);
+
 /// Group, version and plural name.
 type Key = (String, String, String);
 
@@ -46,10 +49,15 @@ impl Catalog {
         }
     }
 
-    /// Returns the groups of the built-in kinds in the order of a real server, without the core
-    /// group.
-    pub(crate) fn builtin_groups() -> impl Iterator<Item = &'static str> {
-        builtin::groups()
+    /// Returns group and version of the APIServices that every server has.
+    pub(crate) fn builtin_api_services() -> impl Iterator<Item = (&'static str, &'static str)> {
+        builtin::api_services().map(|(group, version, ..)| (group, version))
+    }
+
+    /// Returns the priority of a group and of one of its versions, with which discovery sorts them.
+    /// Those of groups that are not built in are the same for all CRDs.
+    pub(crate) fn priorities(group: &str, version: &str) -> (i64, i64) {
+        builtin::priorities(group, version).unwrap_or(CUSTOM_PRIORITIES)
     }
 
     /// Returns the number of changes of the catalog so far.

@@ -52,7 +52,7 @@ fn get_from(cache: &Cache, path: &str, catalog: &Catalog) -> Option<Value> {
         .split('/')
         .filter(|segment| !segment.is_empty())
         .collect();
-    let document = cache.respond(&segments, catalog)?;
+    let document = cache.respond(&segments, catalog, &[])?;
     Some((*document).clone())
 }
 

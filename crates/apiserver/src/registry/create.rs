@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
-use super::{Registry, Write, convert, metadata, pods, rules};
+use super::{Registry, Write, api_services, convert, metadata, pods, rules};
 use crate::admission::{self, Creation};
 use crate::kinds::Kind;
 use crate::object;
@@ -182,7 +182,8 @@ impl Registry {
 }
 
 /// Sets the fields of a new object that the server itself sets, and that no field manager owns: the
-/// finalizer of a namespace, and the condition of a Pod that waits for its scheduling gates.
+/// finalizer of a namespace, the condition of a Pod that waits for its scheduling gates, and the
+/// condition of an APIService that this server serves itself.
 fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
     if rules::is_namespace(kind) {
         let path = ["spec", "finalizers"];
@@ -194,5 +195,8 @@ fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
     }
     if pods::is_pod(kind) {
         pods::set_gated(object, now);
+    }
+    if api_services::is_api_service(kind) {
+        api_services::set_initial_status(object, now);
     }
 }

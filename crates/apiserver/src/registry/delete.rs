@@ -13,7 +13,7 @@ use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Expected, Stored};
 use crate::target::Target;
-use crate::{clock, object};
+use crate::{clock, crd, object};
 
 /// Finalizer of an object that waits until its blocking dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -179,6 +179,7 @@ impl Registry {
         set_propagation(options, object)?;
         if rules::is_crd(kind) {
             add_finalizer(object, CRD_CLEANUP);
+            crd::set_terminating(object, &self.clock.now_rfc3339());
         }
         if rules::is_namespace(kind) {
             object::set(object, &["status", "phase"], json!("Terminating"));

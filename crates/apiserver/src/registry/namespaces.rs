@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Registry, Write};
+use crate::aggregator::FRONT_PROXY;
 use crate::object;
 use crate::status::ApiResult;
 use crate::store::Key;
@@ -69,7 +70,15 @@ impl Registry {
             "metadata": {
                 "name": "extension-apiserver-authentication", "namespace": "kube-system",
             },
-            "data": {"client-ca-file": pem},
+            "data": {
+                "client-ca-file": pem,
+                "requestheader-allowed-names": json!([FRONT_PROXY]).to_string(),
+                "requestheader-client-ca-file": self.aggregator.front_proxy().authority_pem(),
+                "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+                "requestheader-group-headers": "[\"X-Remote-Group\"]",
+                "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+                "requestheader-username-headers": "[\"X-Remote-User\"]",
+            },
         });
         self.ensure("", "configmaps", &trust, "kube-apiserver")?;
         if self.controllers {

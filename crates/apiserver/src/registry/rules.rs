@@ -9,7 +9,6 @@ use crate::target::Target;
 
 /// Built-in resources that have a `metadata.generation`. All custom resources have one.
 const WITH_GENERATION: &[&str] = &[
-    "apiservices.apiregistration.k8s.io",
     "cronjobs.batch",
     "csidrivers.storage.k8s.io",
     "customresourcedefinitions.apiextensions.k8s.io",
@@ -36,6 +35,26 @@ const WITH_GENERATION: &[&str] = &[
     "validatingadmissionpolicies.admissionregistration.k8s.io",
     "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
+];
+
+/// Built-in resources whose updates must have a `metadata.resourceVersion`. Those of custom
+/// resources must have one, too.
+const WITH_VERSION: &[&str] = &[
+    "apiservices.apiregistration.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "leases.coordination.k8s.io",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "poddisruptionbudgets.policy",
+    "runtimeclasses.node.k8s.io",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    "volumeattachments.storage.k8s.io",
 ];
 
 /// Resources for which the response to a delete is the deleted object, and not a `Status`.
@@ -115,6 +134,11 @@ const SECRET_KEYS: &[(&str, &[&str])] = &[
 
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
     (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+/// Reports whether an update of an object of this kind must have a `metadata.resourceVersion`.
+pub(super) fn needs_version(kind: &Kind) -> bool {
+    kind.is_custom() || WITH_VERSION.contains(&kind.group_resource().as_str())
+}
 
 /// Workloads whose selector must match the labels of the workload's Pod template.
 const SELECT_TEMPLATE: &[&str] = &[

@@ -42,7 +42,7 @@ impl Registry {
             let stored = self.update_scale(target, write, &ScaleChange::Update(&change))?;
             return Ok((stored, false));
         }
-        if object::meta(&body, "resourceVersion").is_empty() && target.kind.is_custom() {
+        if object::meta(&body, "resourceVersion").is_empty() && rules::needs_version(&target.kind) {
             return Err(ApiError::no_version(&target.kind, &target.name));
         }
         Ok((self.modify(target, write, |_| Ok(body.clone()))?, false))

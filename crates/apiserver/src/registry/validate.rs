@@ -8,8 +8,8 @@ use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use serde_json::Value;
 
 use super::{
-    FieldValidation, Registry, Write, budgets, certificates, metadata, pods, rbac, rules, services,
-    workloads,
+    FieldValidation, Registry, Write, api_services, budgets, certificates, metadata, pods, rbac,
+    rules, services, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
@@ -66,7 +66,9 @@ impl Registry {
         errors.extend(rules::bad_keys(kind, object));
         errors.extend(rules::missing_keys(kind, object));
         let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
-        if rbac::is_rbac(kind) || services::is_service(kind) {
+        let has_own_rules =
+            rbac::is_rbac(kind) || services::is_service(kind) || api_services::is_api_service(kind);
+        if has_own_rules {
             // Kubernetes has its own messages for the fields that the schema requires.
             by_schema.retain(|error| error.kind == FieldErrorKind::TypeInvalid);
         }
@@ -81,6 +83,7 @@ impl Registry {
         errors.extend(rules::mismatched_selector(kind, object));
         errors.extend(workloads::pod_spec_errors(kind, object));
         errors.extend(budgets::errors(kind, object));
+        errors.extend(api_services::errors(kind, object));
         if rules::is_crd(kind) {
             errors.extend(crd::validate(object));
         }

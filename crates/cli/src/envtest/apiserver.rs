@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use opkit_apiserver::{
-    AdmissionPlugin, AuditOptions, Options, Server, ServingCertificate, StaticToken,
+    AdmissionPlugin, AuditOptions, Options, RequestHeaderOptions, Server, ServingCertificate,
+    StaticToken,
 };
 
 use super::flags::{FlagSet, Flags, Parsed};
@@ -32,6 +33,12 @@ const FLAGS: FlagSet = FlagSet {
         "enable-admission-plugins",
         "etcd-servers",
         "feature-gates",
+        "requestheader-allowed-names",
+        "requestheader-client-ca-file",
+        "requestheader-extra-headers-prefix",
+        "requestheader-group-headers",
+        "requestheader-uid-headers",
+        "requestheader-username-headers",
         "secure-port",
         "service-account-extend-token-expiration",
         "service-account-issuer",
@@ -175,6 +182,7 @@ fn authentication(flags: &Flags, options: &mut Options) -> Result<()> {
         authentication.anonymous = anonymous;
     }
     authentication.client_ca = file(flags, "client-ca-file")?;
+    authentication.request_header = request_header(flags)?;
     if let Some(text) = file(flags, "token-auth-file")? {
         authentication.tokens = StaticToken::parse_file(&text)
             .map_err(anyhow::Error::msg)
@@ -202,6 +210,23 @@ fn authentication(flags: &Flags, options: &mut Options) -> Result<()> {
         accounts.max_expiration_seconds = Some(duration.as_secs()).filter(|seconds| *seconds > 0);
     }
     Ok(())
+}
+
+/// Returns the options of front proxies, or `None` if no authority signs their certificates.
+fn request_header(flags: &Flags) -> Result<Option<RequestHeaderOptions>> {
+    let Some(client_ca) = file(flags, "requestheader-client-ca-file")? else {
+        return Ok(None);
+    };
+    let mut options = RequestHeaderOptions::new(client_ca);
+    options.allowed_names = flags.list("requestheader-allowed-names");
+    options.username_headers = flags.list("requestheader-username-headers");
+    options.uid_headers = flags.list("requestheader-uid-headers");
+    options.group_headers = flags.list("requestheader-group-headers");
+    options.extra_headers_prefixes = flags.list("requestheader-extra-headers-prefix");
+    if options.username_headers.is_empty() {
+        bail!("--requestheader-client-ca-file needs --requestheader-username-headers");
+    }
+    Ok(Some(options))
 }
 
 /// Parses a range of ports, such as `30000-32767`.

@@ -310,7 +310,7 @@ fn a_key_is_named_by_its_digest() {
 
 #[test]
 fn a_key_can_be_in_a_certificate() {
-    let authority = crate::authority::Authority::create().unwrap();
+    let authority = crate::authority::Authority::create("test-ca").unwrap();
     let server = authority.issue_for_server([127, 0, 0, 1].into()).unwrap();
     let of_certificate = keys::public_keys(&server.pem).unwrap();
     let of_key = keys::public_keys(&server.key_pem).unwrap();

@@ -96,3 +96,33 @@ fn wrong_values_name_their_flag() {
         "--service-node-port-range: \"9-1\" is not a range such as 30000-32767"
     );
 }
+
+#[test]
+fn the_flags_of_front_proxies_become_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("front-proxy-ca.crt");
+    fs::write(&ca, "a certificate").unwrap();
+    let ca = format!("--requestheader-client-ca-file={}", ca.display());
+    let given = options(&flags(&[
+        &ca,
+        "--requestheader-allowed-names=a,b",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    ]));
+    let proxies = given.unwrap().authentication.request_header.unwrap();
+    assert_eq!(proxies.client_ca, "a certificate");
+    assert_eq!(proxies.allowed_names, ["a", "b"]);
+    assert_eq!(proxies.username_headers, ["X-Remote-User"]);
+    // As in kube-apiserver, a header that is not given is not read.
+    assert!(proxies.uid_headers.is_empty());
+    let error = options(&flags(&[&ca])).unwrap_err().to_string();
+    assert!(error.contains("--requestheader-username-headers"));
+    assert!(
+        options(&flags(&[]))
+            .unwrap()
+            .authentication
+            .request_header
+            .is_none()
+    );
+}
