@@ -99,7 +99,7 @@ pub(crate) struct Column {
 }
 
 /// The source of a kind's OpenAPI schema.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum SchemaSource {
     /// The name of a definition in the table of built-in kinds.

@@ -1,9 +1,10 @@
-//! The schemas of all kinds, each parsed at most once.
+//! The schemas of all kinds, each parsed at most once, and the CEL rules of custom kinds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use opkit_apimachinery::schema::{Definitions, Schema, Typed};
+use opkit_cel::Rules;
 use parking_lot::RwLock;
 
 use crate::kinds::{self, Kind, SchemaSource};
@@ -14,7 +15,17 @@ use crate::status::{ApiError, ApiResult};
 pub(crate) struct Schemas {
     /// Looked up for every reference in every write.
     definitions: RwLock<HashMap<String, Arc<Schema>, foldhash::fast::RandomState>>,
-    custom: RwLock<HashMap<String, Arc<Schema>>>,
+    custom: RwLock<HashMap<String, Custom>>,
+}
+
+/// The schema of a custom kind.
+#[derive(Clone, Debug)]
+struct Custom {
+    /// The schema as the CRD has it.
+    source: SchemaSource,
+    schema: Arc<Schema>,
+    /// The compiled rules of the schema. `None` if it has no rules.
+    rules: Option<Arc<Rules>>,
 }
 
 impl Schemas {
@@ -22,7 +33,10 @@ impl Schemas {
     pub(crate) fn of(&self, kind: &Kind) -> ApiResult<Arc<Schema>> {
         let found = match &kind.schema {
             SchemaSource::Definition(name) => self.definition(name),
-            SchemaSource::Custom(_) => self.custom.read().get(&place(kind)).cloned(),
+            SchemaSource::Custom(_) => {
+                let custom = self.custom.read();
+                custom.get(&place(kind)).map(|custom| custom.schema.clone())
+            }
         };
         found.ok_or_else(|| ApiError::internal(format!("no schema for {}", kind.group_resource())))
     }
@@ -32,9 +46,30 @@ impl Schemas {
         Typed::new(schema, self)
     }
 
-    /// Adds the schema of a custom kind.
+    /// Returns the CEL rules of a custom kind. Returns `None` if the kind is built in or has no
+    /// rules.
+    pub(crate) fn rules(&self, kind: &Kind) -> Option<Arc<Rules>> {
+        match &kind.schema {
+            SchemaSource::Definition(_) => None,
+            SchemaSource::Custom(_) => self.custom.read().get(&place(kind))?.rules.clone(),
+        }
+    }
+
+    /// Adds the schema of a custom kind, and compiles its rules unless the schema is the same as
+    /// before.
     pub(crate) fn insert_custom(&self, kind: &Kind, schema: Schema) {
-        self.custom.write().insert(place(kind), Arc::new(schema));
+        let place = place(kind);
+        let known = self.custom.read().get(&place).cloned();
+        if known.is_some_and(|known| known.source == kind.schema) {
+            return;
+        }
+        let rules = Rules::new(&schema);
+        let custom = Custom {
+            source: kind.schema.clone(),
+            schema: Arc::new(schema),
+            rules: (!rules.is_empty()).then(|| Arc::new(rules)),
+        };
+        self.custom.write().insert(place, custom);
     }
 }
 

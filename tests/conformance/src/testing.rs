@@ -199,7 +199,7 @@ async fn a_value_is_a_state(plane: ControlPlane) -> opkit::Result {
         .await
 }
 
-/// The behaviour of the capability `Cel`, which the embedded control plane lacks.
+/// The behaviour of the capability `Cel`.
 #[opkit::test]
 async fn cel_rules_are_checked_if_the_control_plane_has_them(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Cel)?;

@@ -89,14 +89,25 @@ fn validate_versions(spec: &Value) -> Vec<FieldError> {
         } else if let Err(error) = Schema::parse(schema) {
             errors.push(FieldError::invalid(field, &Value::Null, error.to_string()));
         } else if schemas.len() > 1 {
-            check_structure(schema, &field, &mut errors);
+            check_schema(schema, &field, &mut errors);
         } else if index == 0 {
             // The real server stores a schema that all versions share under its former name, and
             // reports errors there.
-            check_structure(schema, "spec.validation.openAPIV3Schema", &mut errors);
+            check_schema(schema, "spec.validation.openAPIV3Schema", &mut errors);
         }
     }
     errors
+}
+
+/// Checks the structure of a schema and, if it is valid, the CEL rules in it.
+fn check_schema(schema: &Value, field: &str, errors: &mut Vec<FieldError>) {
+    let before = errors.len();
+    check_structure(schema, field, errors);
+    if errors.len() == before
+        && let Ok(schema) = Schema::parse(schema)
+    {
+        errors.extend(opkit_cel::check_rules(&schema, field));
+    }
 }
 
 /// Checks that each part of a structural schema has a type, and that each list has a schema of its

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::prepare::WrittenBy;
+use super::prepare::{Prepared, WrittenBy};
 use super::{Registry, Write, convert, rules};
 use crate::kinds::Kind;
 use crate::object;
@@ -48,7 +48,12 @@ impl Registry {
             let live = convert::from_storage(&target.kind, stored.decode());
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
-            let (mut new, allocation) = self.prepare_update(by, target, &live, new, write)?;
+            let prepared = self.prepare_update(by, target, &live, new, write)?;
+            let Prepared {
+                object: mut new,
+                allocation,
+                warnings,
+            } = prepared;
             convert::to_storage(&target.kind, &mut new);
             // An object that was stored in another version is not changed by that alone.
             let before = stored.decode();
@@ -59,7 +64,7 @@ impl Registry {
                 object::at(&before, &["apiVersion"]).clone(),
             );
             if new == before {
-                return Ok(Committed::unchanged(before, stored));
+                return Ok(Committed::unchanged(before, stored).with_warnings(warnings));
             }
             object::set_field(&mut new, "apiVersion", version);
             if !write.dry_run {
@@ -70,7 +75,7 @@ impl Registry {
                 Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),
                 Ok(stored) => {
                     allocation.commit();
-                    return Ok(stored);
+                    return Ok(stored.with_warnings(warnings));
                 }
             }
         }

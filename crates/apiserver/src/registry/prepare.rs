@@ -25,6 +25,16 @@ pub(super) enum WrittenBy {
     Storage,
 }
 
+/// An object that is ready to be stored.
+pub(super) struct Prepared<'a> {
+    pub(super) object: Value,
+    /// Addresses and ports that the object has reserved. The caller must commit them after the
+    /// object is stored.
+    pub(super) allocation: Allocation<'a>,
+    /// Warnings for the client.
+    pub(super) warnings: Vec<String>,
+}
+
 /// Fields of `metadata` that only the server writes.
 const SYSTEM_FIELDS: &[&str] = &[
     "uid",
@@ -36,8 +46,7 @@ const SYSTEM_FIELDS: &[&str] = &[
 ];
 
 impl Registry {
-    /// Completes and checks `new`, which is to be stored in place of `live`. Also returns what the
-    /// object has reserved, which the caller must commit after the object is stored.
+    /// Completes and checks `new`, which is to be stored in place of `live`.
     pub(super) fn prepare_update(
         &self,
         by: WrittenBy,
@@ -45,7 +54,7 @@ impl Registry {
         live: &Value,
         mut new: Value,
         write: &Write,
-    ) -> ApiResult<(Value, Allocation<'_>)> {
+    ) -> ApiResult<Prepared<'_>> {
         identity::check_versions(target, live, &new)?;
         enter_namespace(target, &mut new)?;
         restrict(target, live, &mut new);
@@ -84,8 +93,12 @@ impl Registry {
         }
         set_generation(target, live, &mut new);
         managedfields::keep_times(live, &mut new);
-        self.validate_update(target, live, &new)?;
-        Ok((new, allocation))
+        let warnings = self.validate_update(target, live, &new)?;
+        Ok(Prepared {
+            object: new,
+            allocation,
+            warnings,
+        })
     }
 
     /// Resets the fields of a CertificateSigningRequest that the request cannot change.

@@ -11,8 +11,6 @@ use super::{Registry, rules};
 use crate::kinds::Kind;
 use crate::object;
 
-/// Maximum number of CEL rules of a CRD that one warning lists.
-const RULES: usize = 3;
 /// Maximum number of features whose first warnings are kept. Fewer features than this exist.
 const FEATURES: usize = 64;
 
@@ -103,7 +101,7 @@ impl Registry {
     ) -> Vec<String> {
         let mut found = Vec::new();
         if rules::is_crd(kind) {
-            // Also for an update, which may add a rule.
+            // Also for an update, which may add such a feature.
             found.extend(of_crd(object));
         } else if created {
             let resource = kind.group_resource();
@@ -129,25 +127,10 @@ impl Registry {
 
 fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    let mut rules = Vec::new();
-    for version in object::items(crd, &["spec", "versions"]) {
-        let schema = object::at(version, &["schema", "openAPIV3Schema"]);
-        find_rules(schema, "", &mut rules);
-        let selectable = object::items(version, &["selectableFields"]);
-        if !selectable.is_empty() && found.is_empty() {
-            found.push(("selectableFields", "cannot be selected by them".to_owned()));
-        }
-    }
-    if let Some(more) = rules.len().checked_sub(RULES + 1) {
-        rules.truncate(RULES);
-        rules.push(format!("{} more", more + 1));
-    }
-    if !rules.is_empty() {
-        let missing = format!(
-            "has rules that are not checked (x-kubernetes-validations of {})",
-            rules.join(", ")
-        );
-        found.push(("CEL rules", missing));
+    let versions = object::items(crd, &["spec", "versions"]);
+    let is_selectable = |version: &Value| !object::items(version, &["selectableFields"]).is_empty();
+    if versions.iter().any(is_selectable) {
+        found.push(("selectableFields", "cannot be selected by them".to_owned()));
     }
     if object::text(crd, &["spec", "conversion", "strategy"]) == "Webhook" {
         found.push((
@@ -156,31 +139,4 @@ fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
         ));
     }
     found
-}
-
-/// Adds to `found` the paths of `schema` and of the schemas below that have CEL rules.
-fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
-    if !object::items(schema, &["x-kubernetes-validations"]).is_empty() {
-        let path = if path.is_empty() { "." } else { path };
-        // Two versions often have the same rules.
-        if !found.iter().any(|known| known == path) {
-            found.push(path.to_owned());
-        }
-    }
-    let properties = object::at(schema, &["properties"]).as_object();
-    for (name, property) in properties.into_iter().flatten() {
-        find_rules(property, &format!("{path}.{name}"), found);
-    }
-    find_nested(schema, path, found);
-}
-
-/// Adds to `found` the paths of schemas with CEL rules in the items of a list and in the values of
-/// a map.
-fn find_nested(schema: &Value, path: &str, found: &mut Vec<String>) {
-    for (field, mark) in [("items", "[]"), ("additionalProperties", "[*]")] {
-        let nested = object::at(schema, &[field]);
-        if nested.is_object() {
-            find_rules(nested, &format!("{path}{mark}"), found);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use opkit_apimachinery::identity::segment_flaw;
 use opkit_apimachinery::names;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
+use opkit_cel::{Budget, RUNTIME_COST_BUDGET};
 use serde_json::Value;
 
 use super::{
@@ -48,6 +49,7 @@ impl Registry {
     /// Validates a new object by its schema and by the rules of its kind.
     pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         let mut errors = self.schema_errors(kind, object)?;
+        self.rule_errors(kind, object, None, &mut errors);
         if services::is_service(kind) {
             errors.extend(services::validate(object, None));
         }
@@ -76,6 +78,10 @@ impl Registry {
             errors.extend(rbac::validate(kind, object));
         }
         by_schema.retain(|error| !workloads::is_own(kind, error));
+        if rules::is_crd(kind) {
+            // The rules of a CRD are validated with its schemas.
+            by_schema.retain(|error| !error.field.contains("x-kubernetes-validations"));
+        }
         errors.extend(by_schema);
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
@@ -98,15 +104,52 @@ impl Registry {
         Ok(errors)
     }
 
-    /// Validates an object that is to be stored in place of `live`.
+    /// Evaluates the CEL rules of a custom kind and adds their errors to `errors`, unless `errors`
+    /// has errors after which Kubernetes does not evaluate rules. Returns warnings about values
+    /// that violate a rule, but that the update of `live` does not change.
+    fn rule_errors(
+        &self,
+        kind: &Kind,
+        new: &Value,
+        live: Option<&Value>,
+        errors: &mut Vec<FieldError>,
+    ) -> Vec<String> {
+        let Some(rules) = self.schemas.rules(kind) else {
+            return Vec::new();
+        };
+        let is_blocking = |error: &FieldError| {
+            matches!(
+                error.kind,
+                FieldErrorKind::NotSupported
+                    | FieldErrorKind::Required
+                    | FieldErrorKind::TooLong
+                    | FieldErrorKind::TooMany
+                    | FieldErrorKind::TypeInvalid
+            )
+        };
+        if errors.iter().any(is_blocking) {
+            let detail = "some validation rules were not checked because the object was invalid; \
+                          correct the existing errors to complete validation";
+            errors.push(FieldError::invalid("<nil>", &Value::Null, detail));
+            return Vec::new();
+        }
+        let mut budget = Budget::new(RUNTIME_COST_BUDGET);
+        let outcome = rules.validate(new, live, &mut budget);
+        errors.extend(outcome.errors);
+        outcome.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    /// Validates an object that is to be stored in place of `live`. Returns warnings for the
+    /// client.
     pub(super) fn validate_update(
         &self,
         target: &Target,
         live: &Value,
         new: &Value,
-    ) -> ApiResult<()> {
+    ) -> ApiResult<Vec<String>> {
         let kind = &target.kind;
         let mut errors = self.schema_errors(kind, new)?;
+        let warnings = self.rule_errors(kind, new, Some(live), &mut errors);
         if services::is_service(kind) {
             errors.extend(match target.subresource.as_str() {
                 "status" => services::validate_status(new),
@@ -115,6 +158,7 @@ impl Registry {
         }
         if target.subresource == "status" {
             errors.extend(workloads::status_errors(kind, new));
+            errors.extend(api_services::status_errors(kind, new));
         }
         if pods::is_pod(kind) {
             errors.extend(match target.subresource.as_str() {
@@ -157,7 +201,8 @@ impl Registry {
                 errors.extend([error.clone(), error]);
             }
         }
-        refuse(kind, &target.name, &errors)
+        refuse(kind, &target.name, &errors)?;
+        Ok(warnings)
     }
 }
 
@@ -179,6 +224,10 @@ fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
     if kind.group == "rbac.authorization.k8s.io" {
         return segment_flaw(name).map(invalid).unwrap_or_default();
+    }
+    if api_services::is_api_service(kind) {
+        let flaw = api_services::name_flaw(object);
+        return flaw.map(|flaw| invalid(&flaw)).unwrap_or_default();
     }
     if kind.group == "networking.k8s.io" && kind.plural == "ipaddresses" {
         let canonical = name.parse::<IpAddr>().map(|address| address.to_string());

@@ -17,6 +17,8 @@ pub(crate) struct Committed {
     object: Value,
     /// The stored object; `None` if the object was not stored, as in a dry run.
     stored: Option<Arc<Stored>>,
+    /// Warnings about the write, for the client.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Committed {
@@ -25,6 +27,7 @@ impl Committed {
         Self {
             object,
             stored: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -33,7 +36,14 @@ impl Committed {
         Self {
             object,
             stored: Some(stored),
+            warnings: Vec::new(),
         }
+    }
+
+    /// Adds warnings about the write.
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
     }
 
     pub(crate) fn stored(&self) -> Option<&Arc<Stored>> {
@@ -68,6 +78,7 @@ impl Store {
         Ok(Committed {
             object,
             stored: Some(stored),
+            warnings: Vec::new(),
         })
     }
 

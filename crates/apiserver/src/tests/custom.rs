@@ -200,3 +200,58 @@ async fn definitions_that_a_real_server_refuses_are_refused() {
     )
     .await;
 }
+
+/// Returns the CRD of robots with these rules on `spec.replicas`.
+fn ruled_crd(rules: &Value) -> Value {
+    let mut crd = robot_crd();
+    let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["replicas"]["x-kubernetes-validations"] =
+        rules.clone();
+    crd
+}
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+#[tokio::test]
+async fn a_crd_with_a_wrong_rule_is_refused() {
+    let api = Api::start();
+    let refused = api
+        .post(CRDS, ruled_crd(&json!([{"rule": "self.size() > 1"}])))
+        .await;
+    assert_eq!(refused.0, 422);
+    let text = message(&refused);
+    let expected = "compilation failed: ERROR: <input>:1:10: found no matching overload for \
+                    'size' applied to 'int.()'";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[tokio::test]
+async fn rules_hold_for_every_write_that_changes_their_value() {
+    let api = Api::start();
+    let at_most = |count: u32| json!([{"rule": format!("self <= {count}"), "message": "too many"}]);
+    assert_eq!(api.post(CRDS, ruled_crd(&at_most(5))).await.0, 201);
+    let mut robot = robot("one");
+    robot["spec"]["replicas"] = json!(6);
+    let refused = api.post(ROBOTS, robot.clone()).await;
+    assert_eq!(refused.0, 422);
+    let expected = "Robot.robot.opkit.dev \"one\" is invalid: spec.replicas: Invalid value: 6: \
+                    too many";
+    assert_eq!(message(&refused), expected);
+    robot["spec"]["replicas"] = json!(5);
+    assert_eq!(api.post(ROBOTS, robot).await.0, 201);
+    let scale = json!({"spec": {"replicas": 6}});
+    let path = format!("{ROBOTS}/one/scale");
+    assert_eq!(api.merge(&path, scale).await.0, 422);
+
+    // The object violates a tighter rule, and can still be changed in other places.
+    let versions = json!({"spec": {"versions": ruled_crd(&at_most(2))["spec"]["versions"]}});
+    let crd = format!("{CRDS}/robots.robot.opkit.dev");
+    assert_eq!(api.merge(&crd, versions).await.0, 200);
+    let path = format!("{ROBOTS}/one");
+    let other = json!({"spec": {"image": "other"}});
+    assert_eq!(api.merge(&path, other).await.0, 200);
+    let refused = api.merge(&path, json!({"spec": {"replicas": 4}})).await;
+    assert_eq!(refused.0, 422);
+    let fixed = api.merge(&path, json!({"spec": {"replicas": 2}})).await;
+    assert_eq!(fixed.0, 200);
+}

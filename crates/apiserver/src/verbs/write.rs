@@ -120,6 +120,7 @@ impl Handler<'_> {
     /// have been stored if this is a dry run.
     fn written(&self, code: u16, committed: Committed, mut write: Write) -> ApiResult<Response> {
         let is_created = code == 201;
+        write.warnings.extend_from_slice(&committed.warnings);
         if self.target.subresource.is_empty() {
             let warnings = self.registry.warnings(self.kind(), &committed);
             write.warnings.extend(warnings);
