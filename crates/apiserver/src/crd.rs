@@ -66,7 +66,7 @@ fn storage_versions(crd: &Value) -> Vec<Value> {
 impl Registry {
     /// Adds the kinds of a CRD to the catalog of served kinds, and sets the CRD's status
     /// accordingly.
-    pub(crate) fn establish(&self, crd: &Value) -> ApiResult<()> {
+    pub(crate) async fn establish(&self, crd: &Value) -> ApiResult<()> {
         let spec = object::at(crd, &["spec"]);
         let (mut served, mut rest) = (Vec::new(), None);
         for version in object::items(spec, &["versions"]) {
@@ -92,7 +92,8 @@ impl Registry {
             let mut new = live.clone();
             set_status(&mut new, &now);
             Ok(new)
-        })?;
+        })
+        .await?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::registry::{CRD_CLEANUP, Registry};
 use crate::status::ApiResult;
 use crate::store::Key;
 
-pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(crd) = registry.store.get(super::CRDS, key) else {
         return Ok(());
     };
@@ -16,7 +16,7 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let (objects, _) = registry.store.list(&key.name, None);
     for object in objects.iter().filter(|object| !object::is_deleting(object)) {
         if let Some(target) = garbage::target(registry, &key.name, &Key::of(object)) {
-            garbage::delete(registry, &target, object, "Background")?;
+            garbage::delete(registry, &target, object, "Background").await?;
         }
     }
     if !registry.store.list(&key.name, None).0.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
         return Ok(());
     }
     match garbage::target(registry, super::CRDS, key) {
-        Some(target) => garbage::remove_finalizer(registry, &target, CRD_CLEANUP),
+        Some(target) => garbage::remove_finalizer(registry, &target, CRD_CLEANUP).await,
         None => Ok(()),
     }
 }

@@ -10,9 +10,10 @@ use crate::store::Committed;
 impl Registry {
     /// Adds the kinds that a stored CRD defines to the catalog of served kinds. Does nothing for an
     /// object that is not a CRD.
-    pub(super) fn after_write(&self, kind: &Kind, stored: Committed) -> Committed {
+    pub(super) async fn after_write(&self, kind: &Kind, stored: Committed) -> Committed {
         if rules::is_crd(kind) && !object::is_deleting(&stored) {
-            let established = self.establish(&stored);
+            // Boxed, because the status of the CRD is written in the same way.
+            let established = Box::pin(self.establish(&stored)).await;
             if let Err(error) = established {
                 tracing::error!(
                     crd = object::name(&stored),
