@@ -4,13 +4,21 @@
 //! that a plugin sets.
 
 mod attributes;
+mod authorizer;
+mod conditions;
 mod default_toleration_seconds;
+mod environment;
+mod matching;
+mod metrics;
 mod notes;
 mod priority;
+mod request;
+mod rules;
 mod service_account;
 mod storage_object_in_use;
 #[cfg(test)]
 mod tests;
+mod webhook;
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,10 +29,14 @@ use crate::kinds::Kind;
 use crate::object;
 use crate::registry::Registry;
 use crate::status::ApiResult;
+use request::Hidden;
+use webhook::Reinvocation;
 
 pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use metrics::AdmissionMetrics;
 pub(crate) use notes::Notes;
 pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
+pub(crate) use webhook::AdmissionWebhooks;
 
 /// An admission plugin, with its name in kube-apiserver's flag `--enable-admission-plugins`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -89,20 +101,64 @@ pub(crate) async fn mutate(
     attributes: &Attributes<'_>,
     object: &mut Value,
 ) -> ApiResult<()> {
+    mutate_by_plugins(registry, attributes, object).await?;
+    if attributes.write.is_direct {
+        return Ok(());
+    }
+    let hidden = Hidden::take(attributes, object);
+    let mut reinvocation = Reinvocation::default();
+    webhook::mutate(registry, attributes, object, &mut reinvocation).await?;
+    if reinvocation.is_needed {
+        // The plugins, and the webhooks that want it, see the changes of the first round.
+        reinvocation.is_second_round = true;
+        mutate_by_plugins(registry, attributes, object).await?;
+        webhook::mutate(registry, attributes, object, &mut reinvocation).await?;
+    }
+    hidden.restore(object);
+    match reinvocation.is_needed {
+        true => registry.complete_mutated(attributes, object),
+        false => Ok(()),
+    }
+}
+
+/// Runs the validating phase of admission. `object` is `None` for a delete.
+pub(crate) async fn validate(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+) -> ApiResult<()> {
+    if attributes.write.is_direct {
+        return Ok(());
+    }
+    webhook::validate(registry, attributes, object).await
+}
+
+/// Reports whether webhooks and policies are not applied to objects of a kind, because these
+/// objects configure admission themselves.
+fn is_exempt(kind: &Kind) -> bool {
+    kind.group == "admissionregistration.k8s.io"
+        && matches!(
+            kind.kind.as_str(),
+            "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+        )
+}
+
+/// Runs the mutating phase of the enabled plugins.
+async fn mutate_by_plugins(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+) -> ApiResult<()> {
     for plugin in AdmissionPlugin::ALL {
         if registry.admission_plugins.contains(plugin) {
             run(*plugin, registry, attributes, object).await?;
         }
     }
-    Ok(())
-}
-
-/// Runs the validating phase of admission. `object` is `None` for a delete.
-pub(crate) async fn validate(
-    _registry: &Registry,
-    _attributes: &Attributes<'_>,
-    _object: Option<&Value>,
-) -> ApiResult<()> {
     Ok(())
 }
 

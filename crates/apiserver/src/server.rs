@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::AdmissionPlugin;
+use crate::admission::{AdmissionMetrics, AdmissionPlugin, AdmissionWebhooks};
 use crate::aggregator::Aggregator;
 use crate::audit::{Audit, AuditOptions};
 use crate::authentication::{Authentication, AuthenticationOptions, Identity, Peer};
@@ -26,10 +26,11 @@ use crate::random::RandomNames;
 use crate::registry::{Registry, ServiceRanges, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, ServiceState};
-use crate::service_resolver::{ServiceAddress, ServiceResolver};
+use crate::service_resolver::{LocalService, ServiceAddress, ServiceResolver};
 use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::target::Target;
+use crate::webhook::WebhookClients;
 use crate::workloads::pod::NODE;
 use crate::{aggregator, bootstrap, controllers, object, openapi};
 
@@ -146,6 +147,9 @@ impl Server {
             controllers: options.controllers,
             aggregator: Aggregator::new()?,
             resolver: ServiceResolver::new(options.service_addresses),
+            webhooks: WebhookClients::default(),
+            admission_webhooks: AdmissionWebhooks::new(),
+            metrics: AdmissionMetrics::new(),
             random: options
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
@@ -317,6 +321,18 @@ impl Server {
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)
+    }
+
+    /// Lets `service` serve the requests of this server to the Service `name`, such as calls of
+    /// webhooks, without a socket. The Service need not exist. `None` ends that.
+    pub fn serve_service(
+        &self,
+        namespace: &str,
+        name: &str,
+        service: Option<Arc<dyn LocalService>>,
+    ) {
+        let resolver = &self.shared.registry.resolver;
+        resolver.set_local(namespace, name, service);
     }
 
     /// Returns a warning for each feature that a written object relies on and that this control

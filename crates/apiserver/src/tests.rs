@@ -1,5 +1,6 @@
 //! Tests of the whole server through its HTTP service.
 
+mod admission_webhooks;
 mod aggregation;
 mod alone;
 mod apply;

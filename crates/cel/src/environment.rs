@@ -99,6 +99,18 @@ impl Environment {
         self
     }
 
+    /// Declares a variable whose type has the fields of a schema. `type_name` is the name of the
+    /// type in errors.
+    #[must_use]
+    pub fn object(mut self, name: &str, type_name: &str, schema: &Schema) -> Self {
+        let declared = match DeclType::of(schema, false) {
+            Some(found) => found.declare(type_name, &mut self.scope.objects),
+            None => Type::Dyn,
+        };
+        self.scope.variables.insert(name.to_owned(), declared);
+        self
+    }
+
     /// Declares the functions of mutating admission policies: `jsonpatch.escapeKey`.
     #[must_use]
     pub fn json_patch(mut self) -> Self {

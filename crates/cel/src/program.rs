@@ -10,7 +10,7 @@ use crate::checker::{Checked, Scope, check};
 use crate::cost::{SizeEstimator, estimate};
 use crate::error::{CompileError, EvaluationError};
 use crate::eval::{Evaluated, Variables, evaluate};
-use crate::library::authz::{Authorized, Authorizer};
+use crate::library::authz::{Authorized, Authorizer, ResourceCheck};
 use crate::parser::parse;
 use crate::plan::{Node, plan};
 use crate::source::Source;
@@ -121,6 +121,19 @@ impl<'a> Bindings<'a> {
     #[must_use]
     pub fn authorizer(self, name: impl Into<String>, authorizer: &'a dyn Authorizer) -> Self {
         let object = Object::Authorizer(Authorized::new(authorizer));
+        self.value(name, Value::Object(object))
+    }
+
+    /// Adds a variable with which expressions ask for permissions on one resource, such as
+    /// `authorizer.requestResource` in admission policies.
+    #[must_use]
+    pub fn resource_check(
+        self,
+        name: impl Into<String>,
+        authorizer: &'a dyn Authorizer,
+        resource: ResourceCheck,
+    ) -> Self {
+        let object = Object::ResourceCheck(Authorized::new(authorizer), Arc::new(resource));
         self.value(name, Value::Object(object))
     }
 }

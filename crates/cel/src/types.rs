@@ -87,6 +87,11 @@ impl Type {
         Self::object("kubernetes.authorization.Authorizer")
     }
 
+    /// Returns the type of a variable whose functions ask for permissions on one resource.
+    pub fn resource_check() -> Self {
+        Self::object("kubernetes.authorization.ResourceCheck")
+    }
+
     pub(crate) fn object(name: &str) -> Self {
         Self::Object(Arc::from(name))
     }

@@ -173,9 +173,6 @@ impl Backend {
             (Capability::ConversionWebhooks, Self::Embedded(_)) => {
                 Some("the embedded control plane calls no conversion webhooks")
             }
-            (Capability::Admission, Self::Embedded(_)) => Some(
-                "the embedded control plane has no webhooks, admission policies, quotas or limit ranges",
-            ),
             (
                 Capability::OwnerReferencesPermissionEnforcement,
                 Self::Embedded(_) | Self::Cluster,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::prepare::{WrittenBy, enter_namespace};
+use super::prepare::{WrittenBy, drop_unset_on_create, enter_namespace};
 use super::{Registry, Write, api_services, convert, metadata, pods, rules};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
@@ -84,16 +84,7 @@ impl Registry {
         enter_namespace(target, &mut body)?;
         self.check_namespace_open(target, object::name(&body))?;
         self.check_escalation(target, None, &body, write)?;
-        if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
-            object::set(&mut body, &["status"], Value::Null);
-        }
-        for field in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
-            object::set_meta(&mut body, field, Value::Null);
-        }
+        drop_unset_on_create(kind, &mut body);
         object::set_meta(&mut body, "uid", json!(self.random.uid()));
         object::set_meta(
             &mut body,

@@ -47,16 +47,6 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("resourcequotas", "quotas", "limits nothing"),
     ("limitranges", "limit ranges", "limits nothing"),
     (
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhooks",
-        "is not called",
-    ),
-    (
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhooks",
-        "is not called",
-    ),
-    (
         "validatingadmissionpolicies.admissionregistration.k8s.io",
         "admission policies",
         "checks nothing",

@@ -83,7 +83,7 @@ impl Handler<'_> {
     /// Adds the notes of admission to the audit event, and to the warnings of the response or of
     /// the error.
     pub(super) fn noted<T>(&self, write: &mut Write, result: ApiResult<T>) -> ApiResult<T> {
-        self.audit.annotate(write.notes.annotations());
+        self.audit.annotate(&write.notes);
         write.warnings.extend(write.notes.warnings());
         result.map_err(|mut error| {
             error.warnings.append(&mut write.warnings);
