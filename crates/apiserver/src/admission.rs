@@ -11,7 +11,9 @@ mod environment;
 mod matching;
 mod metrics;
 mod notes;
+mod policy;
 mod priority;
+mod reinvocation;
 mod request;
 mod rules;
 mod service_account;
@@ -29,12 +31,13 @@ use crate::kinds::Kind;
 use crate::object;
 use crate::registry::Registry;
 use crate::status::ApiResult;
+use reinvocation::Reinvocation;
 use request::Hidden;
-use webhook::Reinvocation;
 
 pub(crate) use attributes::{Attributes, Operation};
 pub(crate) use metrics::AdmissionMetrics;
 pub(crate) use notes::Notes;
+pub(crate) use policy::AdmissionPolicies;
 pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 pub(crate) use webhook::AdmissionWebhooks;
 
@@ -106,19 +109,38 @@ pub(crate) async fn mutate(
         return Ok(());
     }
     let hidden = Hidden::take(attributes, object);
-    let mut reinvocation = Reinvocation::default();
-    webhook::mutate(registry, attributes, object, &mut reinvocation).await?;
-    if reinvocation.is_needed {
-        // The plugins, and the webhooks that want it, see the changes of the first round.
-        reinvocation.is_second_round = true;
+    let mut policies = Reinvocation::default();
+    let mut webhooks = Reinvocation::default();
+    mutate_dynamically(registry, attributes, object, &mut policies, &mut webhooks).await?;
+    let is_changed = policies.is_changed() || webhooks.is_changed();
+    if is_changed {
+        // The plugins, and the policies and webhooks that want it, see the changes of the first
+        // round.
+        policies.start_second_round();
+        webhooks.start_second_round();
         mutate_by_plugins(registry, attributes, object).await?;
-        webhook::mutate(registry, attributes, object, &mut reinvocation).await?;
+        mutate_dynamically(registry, attributes, object, &mut policies, &mut webhooks).await?;
     }
     hidden.restore(object);
-    match reinvocation.is_needed {
+    match is_changed {
         true => registry.complete_mutated(attributes, object),
         false => Ok(()),
     }
+}
+
+/// Runs the mutating policies and webhooks that are stored in the cluster.
+async fn mutate_dynamically(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+    policies: &mut Reinvocation,
+    webhooks: &mut Reinvocation,
+) -> ApiResult<()> {
+    if is_exempt(attributes.kind()) {
+        return Ok(());
+    }
+    policy::mutate(registry, attributes, object, policies).await?;
+    webhook::mutate(registry, attributes, object, webhooks).await
 }
 
 /// Runs the validating phase of admission. `object` is `None` for a delete.
@@ -130,6 +152,10 @@ pub(crate) async fn validate(
     if attributes.write.is_direct {
         return Ok(());
     }
+    if is_exempt(attributes.kind()) {
+        return Ok(());
+    }
+    policy::validate(registry, attributes, object).await?;
     webhook::validate(registry, attributes, object).await
 }
 

@@ -42,7 +42,9 @@ use opkit_apimachinery::identity::segment_flaw;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::admission::{AdmissionMetrics, AdmissionPlugin, AdmissionWebhooks, Notes};
+use crate::admission::{
+    AdmissionMetrics, AdmissionPlugin, AdmissionPolicies, AdmissionWebhooks, Notes,
+};
 use crate::aggregator::Aggregator;
 use crate::authentication::{Authentication, Identity, TokenContext};
 use crate::authority::Authority;
@@ -98,6 +100,7 @@ pub(crate) struct Registry {
     /// The clients of the webhooks that objects configure.
     pub(crate) webhooks: WebhookClients,
     pub(crate) admission_webhooks: AdmissionWebhooks,
+    pub(crate) policies: AdmissionPolicies,
     pub(crate) metrics: AdmissionMetrics,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{AdmissionMetrics, AdmissionPlugin, AdmissionWebhooks};
+use crate::admission::{AdmissionMetrics, AdmissionPlugin, AdmissionPolicies, AdmissionWebhooks};
 use crate::aggregator::Aggregator;
 use crate::audit::{Audit, AuditOptions};
 use crate::authentication::{Authentication, AuthenticationOptions, Identity, Peer};
@@ -149,6 +149,7 @@ impl Server {
             resolver: ServiceResolver::new(options.service_addresses),
             webhooks: WebhookClients::default(),
             admission_webhooks: AdmissionWebhooks::new(),
+            policies: AdmissionPolicies::new(),
             metrics: AdmissionMetrics::new(),
             random: options
                 .seed

@@ -447,6 +447,20 @@ impl ApiError {
         self
     }
 
+    /// Sets the HTTP code and the reason.
+    pub(crate) fn with_reason(mut self, code: u16, reason: &str) -> Self {
+        self.code = code;
+        self.reason = reason.to_owned().into();
+        self
+    }
+
+    /// Adds a cause that has only a message to the details of the error.
+    pub(crate) fn add_cause(&mut self, message: &str) {
+        let mut causes = object::items(&self.details, &["causes"]).to_vec();
+        causes.push(json!({"message": message}));
+        object::set_field(&mut self.details, "causes", json!(causes));
+    }
+
     /// Returns the time in seconds after which a client can repeat the request.
     pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
         object::at(&self.details, &["retryAfterSeconds"]).as_u64()

@@ -95,6 +95,7 @@ pub struct Bindings<'a> {
 enum Binding<'a> {
     Json(&'a Json),
     Value(Value<'a>),
+    Failed(String),
 }
 
 impl<'a> Bindings<'a> {
@@ -114,6 +115,14 @@ impl<'a> Bindings<'a> {
     #[must_use]
     pub fn value(mut self, name: impl Into<String>, value: Value<'a>) -> Self {
         self.values.insert(name.into(), Binding::Value(value));
+        self
+    }
+
+    /// Adds a variable whose evaluation has failed. An expression that uses it has this error.
+    #[must_use]
+    pub fn failed(mut self, name: impl Into<String>, message: impl Into<String>) -> Self {
+        let failed = Binding::Failed(message.into());
+        self.values.insert(name.into(), failed);
         self
     }
 
@@ -220,6 +229,7 @@ impl Program {
                     from_json(json, self.schemas.get(name).map(|schema| &**schema))
                 }
                 Binding::Value(value) => Ok(value.clone()),
+                Binding::Failed(message) => Err(Fault::new(message.as_str())),
             };
             variables.insert(name.clone(), value);
         }

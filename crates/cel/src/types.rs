@@ -92,6 +92,16 @@ impl Type {
         Self::object("kubernetes.authorization.ResourceCheck")
     }
 
+    /// Returns the type of an operation of a JSON patch in a mutating policy.
+    pub fn json_patch() -> Self {
+        Self::object(crate::checker::JSON_PATCH)
+    }
+
+    /// Returns the type of the configuration that a mutating policy applies.
+    pub fn apply_configuration() -> Self {
+        Self::object(crate::checker::OBJECT)
+    }
+
     pub(crate) fn object(name: &str) -> Self {
         Self::Object(Arc::from(name))
     }

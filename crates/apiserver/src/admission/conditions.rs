@@ -4,6 +4,7 @@ use opkit_cel::{Bindings, Budget, Environment, Program};
 use serde_json::{Value, json};
 
 use super::authorizer::{RequestAuthorizer, request_resource};
+use super::environment;
 use super::request::{self, Presented};
 use crate::object;
 use crate::registry::Registry;
@@ -38,10 +39,29 @@ pub(crate) enum Matched {
 }
 
 impl MatchConditions {
-    /// Parses the field `matchConditions` of a webhook or of the spec of a policy.
-    pub(crate) fn parse(parent: &Value, is_ignored_on_failure: bool) -> Self {
+    /// Parses the field `matchConditions` of a webhook.
+    pub(crate) fn of_webhook(webhook: &Value, is_ignored_on_failure: bool) -> Self {
+        Self::parse(
+            webhook,
+            is_ignored_on_failure,
+            environment::match_conditions,
+        )
+    }
+
+    /// Parses the field `matchConditions` of the spec of a policy.
+    pub(crate) fn of_policy(spec: &Value, has_params: bool) -> Self {
+        let is_ignored_on_failure = object::text(spec, &["failurePolicy"]) == "Ignore";
+        let environment = || environment::conditions_of_policy(has_params);
+        Self::parse(spec, is_ignored_on_failure, environment)
+    }
+
+    fn parse(
+        parent: &Value,
+        is_ignored_on_failure: bool,
+        environment: impl Fn() -> Environment,
+    ) -> Self {
         let declared = object::items(parent, &["matchConditions"]);
-        let environment = (!declared.is_empty()).then(super::environment::match_conditions);
+        let environment = (!declared.is_empty()).then(environment);
         let conditions = declared.iter().map(|condition| {
             let expression = object::text(condition, &["expression"]).to_owned();
             let compiled = environment
@@ -63,13 +83,19 @@ impl MatchConditions {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.conditions.is_empty()
+    /// Evaluates the conditions of a webhook for a request.
+    pub(crate) fn evaluate(&self, registry: &Registry, presented: &Presented<'_>) -> Matched {
+        self.evaluate_with(registry, presented, None)
     }
 
-    /// Evaluates the conditions for a request.
-    pub(crate) fn evaluate(&self, registry: &Registry, presented: &Presented<'_>) -> Matched {
-        if self.is_empty() {
+    /// Evaluates the conditions of a policy for a request and a parameter.
+    pub(crate) fn evaluate_with(
+        &self,
+        registry: &Registry,
+        presented: &Presented<'_>,
+        params: Option<&Value>,
+    ) -> Matched {
+        if self.conditions.is_empty() {
             return Matched::Yes;
         }
         let request = request_variable(presented);
@@ -80,7 +106,8 @@ impl MatchConditions {
             .json("oldObject", &presented.old)
             .json("request", &request)
             .authorizer("authorizer", &authorizer)
-            .resource_check("authorizer.requestResource", &authorizer, resource);
+            .resource_check("authorizer.requestResource", &authorizer, resource)
+            .json("params", params.unwrap_or(&Value::Null));
         let mut budget = Budget::new(BUDGET);
         let mut errors = Vec::new();
         for condition in &self.conditions {

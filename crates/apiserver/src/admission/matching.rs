@@ -20,6 +20,8 @@ pub(crate) struct MatchResources {
     object_selector: LabelSelector,
     rules: Vec<Rule>,
     excluded: Vec<Rule>,
+    /// Whether these are the fields of a policy or of its binding.
+    is_policy: bool,
     /// Whether a rule for another version of the same resource selects a request, too.
     is_equivalent: bool,
 }
@@ -58,13 +60,9 @@ impl MatchResources {
             object_selector: selector("objectSelector")?,
             rules: rules_of(rules),
             excluded: rules_of("excludeResourceRules"),
+            is_policy: rules == "resourceRules",
             is_equivalent: object::text(object, &["matchPolicy"]) != "Exact",
         })
-    }
-
-    /// Reports whether there are rules. A binding without rules selects what its policy selects.
-    pub(crate) fn has_rules(&self) -> bool {
-        !self.rules.is_empty()
     }
 
     /// Returns the kind in whose version the request is presented, or `None` if the request is not
@@ -94,6 +92,10 @@ impl MatchResources {
     /// equivalent kind.
     fn kind(&self, registry: &Registry, attributes: &Attributes<'_>) -> Option<Arc<Kind>> {
         let requested = attributes.kind();
+        // A policy or a binding without rules selects every resource. A webhook has rules.
+        if self.rules.is_empty() && self.is_policy {
+            return Some(requested.clone());
+        }
         if self
             .rules
             .iter()

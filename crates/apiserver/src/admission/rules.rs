@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Attributes, Operation};
+use super::Attributes;
 use crate::kinds::Kind;
 use crate::object;
 
@@ -62,15 +62,7 @@ impl Rule {
             && contains(&self.groups, &kind.group)
             && contains(&self.versions, &kind.version)
             && self.has_resource(&kind.plural, &attributes.target.subresource)
-            && (self.names.is_empty() || self.has_name(attributes))
-    }
-
-    fn has_name(&self, attributes: &Attributes<'_>) -> bool {
-        // The name of a new object may be generated.
-        if attributes.name.is_empty() && attributes.operation == Operation::Create {
-            return true;
-        }
-        self.names.iter().any(|name| name == attributes.name)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == attributes.name))
     }
 
     fn has_scope(&self, attributes: &Attributes<'_>, kind: &Kind) -> bool {

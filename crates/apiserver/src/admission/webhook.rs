@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Attributes;
 use super::conditions::Matched;
 use super::request::Presented;
-use super::{Attributes, is_exempt};
 use crate::kinds::Kind;
 use crate::registry::Registry;
 use crate::status::{ApiError, ApiResult};
 use configuration::{Configurations, Webhook, WebhookType};
 
-pub(crate) use mutating::{Reinvocation, mutate};
+pub(crate) use mutating::mutate;
 pub(crate) use validating::validate;
 
 /// The webhooks of the configurations in the store.
@@ -39,17 +39,8 @@ impl AdmissionWebhooks {
         }
     }
 
-    /// Returns the webhooks of one sort that may be called for a request. Webhooks are never called
-    /// for the objects that configure admission.
-    fn of(
-        &self,
-        type_: WebhookType,
-        registry: &Registry,
-        attributes: &Attributes<'_>,
-    ) -> Arc<Vec<Webhook>> {
-        if is_exempt(attributes.kind()) {
-            return Arc::default();
-        }
+    /// Returns the webhooks of one sort.
+    fn of(&self, type_: WebhookType, registry: &Registry) -> Arc<Vec<Webhook>> {
         match type_ {
             WebhookType::Mutating => self.mutating.get(&registry.store),
             WebhookType::Validating => self.validating.get(&registry.store),

@@ -143,6 +143,7 @@ impl Registry {
             (Operation::Create, _) => {
                 identity::check_namespace(target, object)?;
                 drop_unset_on_create(&target.kind, object);
+                self.default_mutated(attributes, object)?;
             }
             (Operation::Update, Some(live)) => {
                 let errors = metadata::immutable_errors(live, object);

@@ -46,16 +46,6 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
     ("resourcequotas", "quotas", "limits nothing"),
     ("limitranges", "limit ranges", "limits nothing"),
-    (
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "admission policies",
-        "checks nothing",
-    ),
-    (
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "admission policies",
-        "changes nothing",
-    ),
 ];
 
 /// The features that were reported so far, each with its first warning.

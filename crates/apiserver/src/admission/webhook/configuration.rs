@@ -79,7 +79,7 @@ impl Webhook {
             name: name.to_owned(),
             client_config: object::at(webhook, &["clientConfig"]).clone(),
             matching: MatchResources::of_webhook(webhook),
-            conditions: MatchConditions::parse(webhook, is_ignored_on_failure),
+            conditions: MatchConditions::of_webhook(webhook, is_ignored_on_failure),
             is_ignored_on_failure,
             side_effects: match text("sideEffects") {
                 "None" | "NoneOnDryRun" => SideEffects::None,

@@ -1,7 +1,5 @@
 //! Calls of mutating webhooks.
 
-use std::collections::BTreeSet;
-
 use opkit_apimachinery::patch;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -10,6 +8,7 @@ use super::call::{self, Failure, Outcome};
 use super::configuration::{Webhook, WebhookType};
 use super::review::Verdict;
 use super::select;
+use crate::admission::reinvocation::Reinvocation;
 use crate::admission::request::{Presented, convert_back};
 use crate::admission::{Attributes, Operation};
 use crate::object;
@@ -20,28 +19,6 @@ const FAILED_OPEN: &str = "failed-open.mutation.webhook.admission.k8s.io/";
 const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH: &str = "patch.webhook.admission.k8s.io/";
 
-/// The webhooks that are called a second time, because the object was changed after their first
-/// call.
-#[derive(Debug, Default)]
-pub(crate) struct Reinvocation {
-    /// Whether this is the second round.
-    pub(crate) is_second_round: bool,
-    /// Whether a webhook has changed the object in this round.
-    pub(crate) is_needed: bool,
-    /// Webhooks that have been called, and that want to see later changes.
-    called: BTreeSet<String>,
-    /// Webhooks to call in the second round.
-    again: BTreeSet<String>,
-    /// The object after the last webhook.
-    last: Value,
-}
-
-impl Reinvocation {
-    fn require_called(&mut self) {
-        self.again.append(&mut self.called);
-    }
-}
-
 /// Calls the mutating webhooks for a request, and applies their patches to the object.
 pub(crate) async fn mutate(
     registry: &Registry,
@@ -50,15 +27,12 @@ pub(crate) async fn mutate(
     reinvocation: &mut Reinvocation,
 ) -> ApiResult<()> {
     const TYPE: WebhookType = WebhookType::Mutating;
-    let webhooks = registry.admission_webhooks.of(TYPE, registry, attributes);
+    let webhooks = registry.admission_webhooks.of(TYPE, registry);
     if webhooks.is_empty() {
         return Ok(());
     }
-    if reinvocation.is_second_round && reinvocation.last != *object {
-        // The plugins have changed the object.
-        reinvocation.require_called();
-    }
-    let round = u8::from(reinvocation.is_second_round);
+    reinvocation.begin(object);
+    let round = reinvocation.round();
     let notes = &attributes.write.notes;
     for (index, webhook) in webhooks.iter().enumerate() {
         let new = (attributes.operation != Operation::Delete).then_some(&*object);
@@ -66,7 +40,7 @@ pub(crate) async fn mutate(
         let Some(presented) = presented else {
             continue;
         };
-        if reinvocation.is_second_round && !reinvocation.again.contains(&webhook.uid) {
+        if !reinvocation.is_due(&webhook.uid) {
             continue;
         }
         let place = format!("round_{round}_index_{index}");
@@ -94,11 +68,10 @@ pub(crate) async fn mutate(
             registry.default_mutated(attributes, object)?;
         }
         if is_changed {
-            reinvocation.require_called();
-            reinvocation.is_needed = true;
+            reinvocation.changed();
         }
         if webhook.is_reinvoked {
-            reinvocation.called.insert(webhook.uid.clone());
+            reinvocation.invoked(webhook.uid.as_str());
         }
         match call::settle(registry, TYPE, webhook, &presented, started, result)? {
             Outcome::Allowed => {}
@@ -107,7 +80,7 @@ pub(crate) async fn mutate(
             }
         }
     }
-    reinvocation.last.clone_from(object);
+    reinvocation.end(object);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ pub(crate) async fn validate(
     object: Option<&Value>,
 ) -> ApiResult<()> {
     const TYPE: WebhookType = WebhookType::Validating;
-    let webhooks = registry.admission_webhooks.of(TYPE, registry, attributes);
+    let webhooks = registry.admission_webhooks.of(TYPE, registry);
     let mut selected = Vec::new();
     for webhook in webhooks.iter() {
         let presented = select(registry, TYPE, webhook, attributes, object).await?;
