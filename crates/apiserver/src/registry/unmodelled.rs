@@ -44,8 +44,6 @@ const KINDS: &[(&str, &str, &str)] = &[
         "further ranges of cluster IPs",
         "gives no addresses to Services",
     ),
-    ("resourcequotas", "quotas", "limits nothing"),
-    ("limitranges", "limit ranges", "limits nothing"),
     (
         "validatingadmissionpolicies.admissionregistration.k8s.io",
         "admission policies",
