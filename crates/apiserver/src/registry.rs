@@ -34,6 +34,7 @@ mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
+mod warnings;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -42,6 +43,7 @@ use opkit_apimachinery::identity::segment_flaw;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::admission::resource_quota::{Charges, QuotaState};
 use crate::admission::{
     AdmissionMetrics, AdmissionPlugin, AdmissionPolicies, AdmissionWebhooks, Notes,
 };
@@ -91,6 +93,7 @@ pub(crate) struct Registry {
     pub(crate) services: ServiceRanges,
     /// The enabled admission plugins.
     pub(crate) admission_plugins: Vec<AdmissionPlugin>,
+    pub(crate) quotas: Arc<QuotaState>,
     /// The certificate authority of the API server in PEM, once it is published.
     pub(crate) root_ca: OnceLock<String>,
     /// Whether the controllers of a cluster run.
@@ -139,6 +142,8 @@ pub(crate) struct Write {
     pub(crate) delete_options: Value,
     /// The warnings and audit annotations of admission.
     pub(crate) notes: Notes,
+    /// The quotas that were charged for the object.
+    pub(crate) charges: Charges,
     /// The time at which the client no longer waits for the response.
     pub(crate) deadline: Option<Instant>,
 }

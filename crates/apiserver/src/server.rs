@@ -59,7 +59,8 @@ pub struct Options {
     /// itself, as in a test with envtest: nothing becomes ready, and a namespace that is deleted
     /// stays `Terminating`.
     pub controllers: bool,
-    /// The enabled admission plugins. By default all of [`AdmissionPlugin::ALL`].
+    /// The enabled admission plugins. By default those of
+    /// [`AdmissionPlugin::enabled_by_default`].
     pub admission_plugins: Vec<AdmissionPlugin>,
     /// Range of the cluster IPs of Services in CIDR notation. Two ranges of different IP families,
     /// separated by a comma, are a dual-stack cluster.
@@ -82,7 +83,7 @@ impl Default for Options {
             authentication: AuthenticationOptions::default(),
             authorization: vec![AuthorizationMode::Rbac],
             controllers: true,
-            admission_plugins: AdmissionPlugin::ALL.to_vec(),
+            admission_plugins: AdmissionPlugin::enabled_by_default(),
             service_cluster_ip_range: "10.96.0.0/12".to_owned(),
             service_node_port_range: 30_000..=32_767,
             audit: None,
@@ -143,6 +144,7 @@ impl Server {
             unmodelled: Unmodelled::default(),
             services,
             admission_plugins: options.admission_plugins,
+            quotas: Arc::default(),
             root_ca: OnceLock::new(),
             controllers: options.controllers,
             aggregator: Aggregator::new()?,

@@ -1,5 +1,6 @@
 //! Tests of the whole server through its HTTP service.
 
+mod admission;
 mod admission_webhooks;
 mod aggregation;
 mod alone;
@@ -19,6 +20,7 @@ mod lists;
 mod negotiation;
 mod paging;
 mod protobuf;
+mod quotas;
 mod reviews;
 mod service_accounts;
 mod services;

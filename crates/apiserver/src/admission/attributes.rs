@@ -89,7 +89,11 @@ impl<'a> Attributes<'a> {
 
     /// Returns the error of a plugin that refuses the request.
     pub(crate) fn forbid(&self, why: impl AsRef<str>) -> ApiError {
-        ApiError::forbidden(&self.target.kind, self.name_in_errors, why.as_ref())
+        let name = match self.name_in_errors {
+            "" => "Unknown",
+            name => name,
+        };
+        ApiError::forbidden(&self.target.kind, name, why.as_ref())
     }
 
     /// Returns the options of the request, such as `CreateOptions`, in the form in which webhooks

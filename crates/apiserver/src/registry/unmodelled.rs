@@ -44,8 +44,6 @@ const KINDS: &[(&str, &str, &str)] = &[
         "further ranges of cluster IPs",
         "gives no addresses to Services",
     ),
-    ("resourcequotas", "quotas", "limits nothing"),
-    ("limitranges", "limit ranges", "limits nothing"),
 ];
 
 /// The features that were reported so far, each with its first warning.

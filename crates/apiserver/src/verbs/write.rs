@@ -142,7 +142,7 @@ impl Handler<'_> {
         let is_created = code == 201;
         write.warnings.extend_from_slice(&committed.warnings);
         if self.target.subresource.is_empty() {
-            let warnings = self.registry.warnings(self.kind(), &committed);
+            let warnings = self.registry.warnings(self.kind(), &committed, is_created);
             write.warnings.extend(warnings);
         }
         if self.target.subresource.is_empty() && !write.dry_run {

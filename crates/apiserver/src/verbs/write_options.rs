@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::body::decode;
 use super::{Handler, list_options};
 use crate::admission::Notes;
+use crate::admission::resource_quota::Charges;
 use crate::kinds::Verb;
 use crate::object;
 use crate::registry::{DeleteOptions, Escalation, FieldValidation, Write};
@@ -67,6 +68,7 @@ impl Handler<'_> {
             is_collection: self.verb == Verb::DeleteCollection,
             delete_options: Value::Null,
             notes: Notes::default(),
+            charges: Charges::default(),
             deadline: Some(Instant::now() + timeout(query.get("timeout"))),
         })
     }
