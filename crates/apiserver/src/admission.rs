@@ -49,7 +49,7 @@ pub(crate) use attributes::{Attributes, Operation};
 pub(crate) use metrics::AdmissionMetrics;
 pub(crate) use notes::Notes;
 pub use plugin::{AdmissionPlugin, UnknownAdmissionPlugin};
-pub(crate) use policy::AdmissionPolicies;
+pub(crate) use policy::{AdmissionPolicies, type_warnings};
 pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 pub(crate) use webhook::AdmissionWebhooks;
 

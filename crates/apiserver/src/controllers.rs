@@ -17,6 +17,7 @@ mod disruption;
 mod endpoints;
 mod garbage;
 mod namespaces;
+mod policies;
 mod protection;
 mod quotas;
 
@@ -88,6 +89,7 @@ pub(crate) enum Work {
     PodDisruptionBudget(Key),
     PersistentVolumeClaim(Key),
     PersistentVolume(Key),
+    ValidatingAdmissionPolicy(Key),
     ResourceQuota(Key),
 }
 
@@ -275,6 +277,7 @@ fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
         }
         protection::CLAIMS => queue.add(Work::PersistentVolumeClaim(key), 1),
         protection::VOLUMES => queue.add(Work::PersistentVolume(key), 1),
+        policies::POLICIES => queue.add(Work::ValidatingAdmissionPolicy(key), 1),
         BUDGETS => queue.add(Work::PodDisruptionBudget(key), 1),
         "services" | "endpoints" => queue.add(Work::Service(key), 1),
         "endpointslices.discovery.k8s.io" => {
@@ -399,6 +402,7 @@ async fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
         Work::PersistentVolumeClaim(key) => protection::release_claim(registry, key).await,
         Work::PersistentVolume(key) => protection::release_volume(registry, key).await,
         Work::PodDisruptionBudget(key) => disruption::step(registry, key).await,
+        Work::ValidatingAdmissionPolicy(key) => policies::step(registry, key).await,
         Work::ResourceQuota(key) => quotas::step(registry, key).await,
         Work::Service(key) => endpoints::step(registry, key).await,
     }

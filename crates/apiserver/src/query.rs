@@ -21,6 +21,12 @@ impl Query {
         Some(value.1.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// Returns all values of the parameter `name`.
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        let values = self.0.iter().filter(|(key, _)| key == name);
+        values.map(|(_, value)| value.as_str()).collect()
+    }
+
     /// Reports whether the boolean parameter `name` is set. As in Kubernetes, every value except
     /// `false` and `0` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {

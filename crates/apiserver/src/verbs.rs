@@ -46,7 +46,10 @@ pub(crate) async fn respond(
     if connect::is_forwarded(&target.subresource) {
         let is_known = verb.is_some_and(|verb| is_allowed(verb, &target));
         return match is_known {
-            true => Ok((Media::Json, connect::respond(registry, &target, request)?)),
+            true => {
+                connect::admit(registry, &target, request, audit).await?;
+                Ok((Media::Json, connect::respond(registry, &target, request)?))
+            }
             false => Err(ApiError::method_not_allowed()),
         };
     }

@@ -104,17 +104,29 @@ impl Environment {
     /// type in errors.
     #[must_use]
     pub fn object(mut self, name: &str, type_name: &str, schema: &Schema) -> Self {
+        // Only the fields of custom resources are escaped.
         let mut objects = HashMap::new();
         let declared = match DeclType::of(schema, false) {
             Some(found) => found.declare(type_name, &mut objects),
             None => Type::Dyn,
         };
-        // Only the fields of custom resources are escaped.
         for (name, fields) in objects {
             let fields = fields.into_iter();
             let fields = fields.map(|(field, found)| (unescape(&field).unwrap_or(field), found));
             self.scope.objects.insert(name, fields.collect());
         }
+        self.scope.variables.insert(name.to_owned(), declared);
+        self
+    }
+
+    /// Declares a variable that is an object of a kind with this schema. Fields whose names are not
+    /// valid in CEL are escaped, as in the rules of custom resources.
+    #[must_use]
+    pub fn typed_object(mut self, name: &str, type_name: &str, schema: &Schema) -> Self {
+        let declared = match DeclType::of(schema, true) {
+            Some(found) => found.declare(type_name, &mut self.scope.objects),
+            None => Type::Dyn,
+        };
         self.scope.variables.insert(name.to_owned(), declared);
         self
     }

@@ -4,12 +4,14 @@ mod definition;
 mod evaluation;
 mod mutating;
 mod params;
+mod type_checking;
 mod validating;
 
 use definition::Policies;
 
 pub(crate) use definition::PolicyType;
 pub(crate) use mutating::mutate;
+pub(crate) use type_checking::warnings as type_warnings;
 pub(crate) use validating::validate;
 
 /// The policies in the store.

@@ -67,6 +67,26 @@ impl Registry {
         admission::validate(self, &attributes, Some(object)).await
     }
 
+    /// Runs both phases of admission on a connection to an object, such as an exec. `options` are
+    /// the options of the connection.
+    pub(crate) async fn admit_connect(
+        &self,
+        target: &Target,
+        mut options: Value,
+        write: &Write,
+    ) -> ApiResult<()> {
+        let attributes = Attributes {
+            operation: Operation::Connect,
+            target,
+            name: &target.name,
+            name_in_errors: &target.name,
+            old: None,
+            write,
+        };
+        admission::mutate(self, &attributes, &mut options).await?;
+        admission::validate(self, &attributes, Some(&options)).await
+    }
+
     /// Creates the object in `body` like [`Self::create`], but also for a server-side apply, and
     /// without the check for unknown fields.
     pub(super) async fn create_by(

@@ -2,10 +2,11 @@
 //! and proxy. No containers run here, so the response is the error of an API server that cannot
 //! reach them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::audit::RequestAudit;
 use crate::object;
-use crate::registry::Registry;
+use crate::registry::{Registry, Write};
 use crate::request::Request;
 use crate::response::Response;
 use crate::status::{ApiError, ApiResult};
@@ -21,6 +22,45 @@ pub(super) fn is_forwarded(subresource: &str) -> bool {
         subresource,
         "log" | "exec" | "attach" | "portforward" | "proxy"
     )
+}
+
+/// Runs admission on a request for a forwarded subresource. Its object are the options in the
+/// query, such as `PodExecOptions`. Logs are read without admission.
+pub(super) async fn admit(
+    registry: &Registry,
+    target: &Target,
+    request: &Request<'_>,
+    audit: &RequestAudit,
+) -> ApiResult<()> {
+    let subresource = target.kind.subresource(&target.subresource);
+    let Some((_, version, kind)) = subresource.and_then(|it| it.response.as_ref()) else {
+        return Ok(());
+    };
+    let mut options = json!({"kind": kind, "apiVersion": version});
+    for name in ["stdin", "stdout", "stderr", "tty"] {
+        if request.query.flag(name) {
+            object::set_field(&mut options, name, json!(true));
+        }
+    }
+    for name in ["container", "path"] {
+        if let Some(value) = request.query.get(name) {
+            object::set_field(&mut options, name, json!(value));
+        }
+    }
+    let command = request.query.all("command");
+    if !command.is_empty() {
+        object::set_field(&mut options, "command", json!(command));
+    }
+    let write = Write {
+        user: Some(request.identity.clone()),
+        ..Write::default()
+    };
+    let admitted = registry.admit_connect(target, options, &write).await;
+    audit.annotate(&write.notes);
+    admitted.map_err(|mut error| {
+        error.warnings.extend(write.notes.warnings());
+        error
+    })
 }
 
 /// Returns the response to a request for a forwarded subresource.

@@ -1,5 +1,6 @@
 //! Webhooks that respond as they should.
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use k8s_openapi::api::events::v1::Event as NewEvent;
 use kube::Api;
@@ -242,5 +243,63 @@ async fn an_equivalent_resource_is_converted(plane: ControlPlane) -> opkit::Resu
     assert_eq!(request["object"]["message"], "sent");
     let stored: Option<Event> = plane.get("one").await?;
     assert_eq!(stored.unwrap().message.as_deref(), Some("changed"));
+    Ok(())
+}
+
+/// kube-controller-manager checks the types of expressions against the kinds that a policy selects.
+#[opkit::test]
+async fn wrong_types_in_a_policy_are_reported_in_its_status(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::Admission)?;
+    plane.require(Capability::ControllerManager)?;
+    let name = plane.namespace().to_owned();
+    let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
+                "resources": ["deployments", "replicasets"],
+            }]},
+            "variables": [{"name": "replicas", "expression": "object.spec.replicas"}],
+            "validations": [
+                {"expression": "object.spec.replica > 1"},
+                {"expression": "variables.replicas == 'one'", "messageExpression": "string(object.kind)"},
+            ],
+        },
+    }))?;
+    let api: Api<ValidatingAdmissionPolicy> = Api::all(plane.client());
+    api.create(&PostParams::default(), &policy).await?;
+    let is_checked = |policy: &ValidatingAdmissionPolicy| {
+        let status = policy.status.as_ref();
+        status.is_some_and(|status| status.observed_generation == Some(1))
+    };
+    let mut checked = None;
+    for _ in 0..500 {
+        checked = Some(api.get(&name).await?).filter(is_checked);
+        if checked.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    api.delete(&name, &DeleteParams::default()).await?;
+    let status = checked.expect("a checked policy").status.unwrap();
+    let warnings = status.type_checking.unwrap().expression_warnings.unwrap();
+    let found: Vec<(&str, &str)> = warnings
+        .iter()
+        .map(|warning| (warning.field_ref.as_str(), warning.warning.as_str()))
+        .collect();
+    let undefined = "ERROR: <input>:1:12: undefined field 'replica'\n \
+                     | object.spec.replica > 1\n | ...........^";
+    let mismatch = "ERROR: <input>:1:20: found no matching overload for \
+                    '_==_' applied to '(int, string)'\n \
+                    | variables.replicas == 'one'\n | ...................^";
+    let both = |error: &str| {
+        format!("apps/v1, Kind=Deployment: {error}\n\napps/v1, Kind=ReplicaSet: {error}\n")
+    };
+    let (undefined, mismatch) = (both(undefined), both(mismatch));
+    let wanted = [
+        ("spec.validations[0].expression", undefined.as_str()),
+        ("spec.validations[1].expression", mismatch.as_str()),
+    ];
+    assert_eq!(found, wanted);
     Ok(())
 }

@@ -48,7 +48,7 @@ impl Expression {
         let compiled = environment.compile(text).map_err(|error| error.to_string());
         let program = compiled.and_then(|program| {
             let found = program.result_type();
-            let is_wanted = types.is_empty() || *found == Type::Dyn || types.contains(found);
+            let is_wanted = types.is_empty() || types.contains(found);
             match (is_wanted, types) {
                 (true, _) => Ok(program),
                 (false, [one]) => Err(format!("must evaluate to {one} but got {found}")),
