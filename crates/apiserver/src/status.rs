@@ -461,6 +461,13 @@ impl ApiError {
         object::set_field(&mut self.details, "causes", json!(causes));
     }
 
+    /// Adds a cause that has only a reason to the details of the error.
+    pub(crate) fn with_bare_cause(mut self, reason: &str) -> Self {
+        let causes = json!([{"reason": reason}]);
+        object::set_field(&mut self.details, "causes", causes);
+        self
+    }
+
     /// Returns the time in seconds after which a client can repeat the request.
     pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
         object::at(&self.details, &["retryAfterSeconds"]).as_u64()

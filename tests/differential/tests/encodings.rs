@@ -56,8 +56,10 @@ impl Compared {
             .build()?;
         let entered = runtime.enter();
         let mut options = opkit_apiserver::Options::default();
-        // The script of quotas writes their status itself, in place of the controller.
-        options.controllers = script.name != "quotas";
+        // These scripts write the status of quotas in place of the controller, and objects whose
+        // owners do not exist.
+        let needs_none = ["quotas", "owner-references"].contains(&script.name.as_str());
+        options.controllers = !needs_none;
         let server = opkit_apiserver::Server::start(options)?;
         drop(entered);
         Ok(Self {

@@ -10,8 +10,8 @@ use super::runtime_class::RUNTIME_CLASSES;
 use super::{
     AdmissionPlugin, Attributes, Operation, always_pull_images, certificates, claim_resize,
     default_class, default_toleration_seconds, limit_ranger, namespace_lifecycle, owner_references,
-    pod_security, priority, resource_quota, runtime_class, service_account, storage_object_in_use,
-    taint_nodes,
+    pod_resize, pod_security, pod_topology_labels, priority, resource_quota, runtime_class,
+    service_account, storage_object_in_use, taint_nodes,
 };
 use crate::object;
 use crate::registry::Registry;
@@ -41,6 +41,17 @@ pub(super) async fn mutate(
         if limits_pod(attributes) {
             let ranges = limit_ranges(registry, attributes);
             limit_ranger::set_defaults(&ranges, object);
+        }
+        return Ok(());
+    }
+    if plugin == AdmissionPlugin::PodTopologyLabels {
+        let is_binding = subresource == "binding";
+        let is_handled = is_create && (is_binding || subresource.is_empty());
+        if is_handled && resource(attributes) == ("", "pods") {
+            let node = pod_topology_labels::node_of(object, is_binding);
+            if let Some(node) = registry.store.get("nodes", &Key::new("", node)) {
+                pod_topology_labels::admit(&node, object);
+            }
         }
         return Ok(());
     }
@@ -151,11 +162,33 @@ pub(super) async fn validate(
             | AdmissionPlugin::CertificateSubjectRestriction,
             ("certificates.k8s.io", "certificatesigningrequests"),
         ) => certificates::check(plugin, registry, attributes, object).await,
+        (AdmissionPlugin::PodResizeValidator, ("", "pods")) => {
+            check_resize(registry, attributes, object)
+        }
         (AdmissionPlugin::ResourceQuota, _) => {
             resource_quota::check(registry, attributes, object).await
         }
         _ => Ok(()),
     }
+}
+
+/// Checks a Pod that has a node and is resized.
+fn check_resize(registry: &Registry, attributes: &Attributes<'_>, pod: &Value) -> ApiResult<()> {
+    let node = object::text(pod, &["spec", "nodeName"]);
+    let generation = |pod: &Value| object::int(pod, &["metadata", "generation"]);
+    let is_same = |old: &Value| generation(old) == generation(pod);
+    let is_resize = attributes.target.subresource == "resize";
+    if !is_resize || node.is_empty() || attributes.old.is_none_or(is_same) {
+        return Ok(());
+    }
+    let node = registry.store.get("nodes", &Key::new("", node));
+    pod_resize::check(pod, node.as_deref()).map_err(|refusal| {
+        let error = attributes.forbid(refusal.message);
+        match refusal.cause {
+            "" => error,
+            cause => error.with_bare_cause(cause),
+        }
+    })
 }
 
 /// Reports whether LimitRanges apply to the Pod of a request: a new Pod, or a Pod that is resized.

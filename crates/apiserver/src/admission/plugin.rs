@@ -45,6 +45,10 @@ pub enum AdmissionPlugin {
     CertificateSubjectRestriction,
     /// Sets the class of Ingresses that name none.
     DefaultIngressClass,
+    /// Gives a Pod the labels of the zone and region of its node.
+    PodTopologyLabels,
+    /// Lets a Pod be resized only within the resources of its node.
+    PodResizeValidator,
     /// Charges the resources that an object uses to the quotas of its namespace.
     ResourceQuota,
 }
@@ -69,6 +73,8 @@ impl AdmissionPlugin {
         Self::CertificateSigning,
         Self::CertificateSubjectRestriction,
         Self::DefaultIngressClass,
+        Self::PodTopologyLabels,
+        Self::PodResizeValidator,
         Self::ResourceQuota,
     ];
 
@@ -93,6 +99,8 @@ impl AdmissionPlugin {
             Self::CertificateSigning => "CertificateSigning",
             Self::CertificateSubjectRestriction => "CertificateSubjectRestriction",
             Self::DefaultIngressClass => "DefaultIngressClass",
+            Self::PodTopologyLabels => "PodTopologyLabels",
+            Self::PodResizeValidator => "PodResizeValidator",
             Self::ResourceQuota => "ResourceQuota",
         }
     }

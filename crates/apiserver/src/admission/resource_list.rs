@@ -107,6 +107,17 @@ pub(crate) fn of_pod(pod: &Value, field: Field) -> ResourceList {
     total
 }
 
+/// Returns the requests of a Pod by its spec alone, including the overhead.
+pub(crate) fn of_pod_requests(pod: &Value) -> ResourceList {
+    let mut total = of_containers(pod, |container, _| {
+        parse(object::at(container, &["resources", "requests"]))
+    });
+    let whole = parse(object::at(pod, &["spec", "resources", "requests"]));
+    total.extend(whole.into_iter().filter(|(name, _)| is_pod_level(name)));
+    add(&mut total, &parse(object::at(pod, &["spec", "overhead"])));
+    total
+}
+
 /// Reports whether a resource can be requested for the Pod as a whole.
 pub(crate) fn is_pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")

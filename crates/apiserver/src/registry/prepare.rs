@@ -287,8 +287,10 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
 /// `live`.
 fn set_generation(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
-    // A binding sets the node of a pod, and does not count as a change of its spec.
-    if !rules::has_generation(kind) || target.subresource == "binding" {
+    // A binding sets the node of a pod, and does not count as a change of its spec. The generation
+    // of a PriorityClass is always 1.
+    let is_fixed = target.subresource == "binding" || kind.plural == "priorityclasses";
+    if !rules::has_generation(kind) || is_fixed {
         return;
     }
     let has_status = kind.subresource("status").is_some();

@@ -32,15 +32,18 @@ pub(in crate::admission) async fn check(
     let write = attributes.write;
     let namespace = attributes.target.namespace.as_str();
     let subresource = attributes.target.subresource.as_str();
-    let Some(evaluator) = Evaluator::of(attributes.kind()) else {
-        return Ok(());
-    };
     // A charge of an earlier attempt to store the object.
     write.charges.release();
-    let is_handled = evaluator.handles(subresource, object, attributes.old);
-    if write.is_direct || !is_handled || quotas_of(registry, namespace).is_empty() {
+    let is_namespaced = attributes.kind().namespaced;
+    if write.is_direct || !is_namespaced || quotas_of(registry, namespace).is_empty() {
         return Ok(());
     }
+    let evaluator = Evaluator::of(attributes.kind());
+    let Some(evaluator) =
+        evaluator.filter(|evaluator| evaluator.handles(subresource, object, attributes.old))
+    else {
+        return Ok(());
+    };
     let lock = registry.quotas.lock(namespace);
     let lock = tokio::time::timeout(TIMEOUT, lock)
         .await

@@ -103,3 +103,6 @@ impl Drop for Charge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
