@@ -31,6 +31,25 @@ const MANAGER: &[&str] = &[
     "subresource",
 ];
 
+/// Fields of an owner reference in the order in which Go prints them.
+const OWNER: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "name",
+    "uid",
+    "controller",
+    "blockOwnerDeletion",
+];
+
+/// Formats the owner references of an object as Go prints their type as JSON.
+pub(crate) fn owner_references(owners: &[Value]) -> String {
+    let owners = owners.iter().filter_map(Value::as_object);
+    let texts: Vec<String> = owners
+        .map(|owner| in_order(OWNER, owner, |_, value| value.to_string()))
+        .collect();
+    format!("[{}]", texts.join(","))
+}
+
 /// Formats the metadata of an object as Go prints its type as JSON.
 pub(crate) fn metadata(metadata: &Value) -> String {
     let fields = metadata.as_object().cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ pub(crate) mod budgets;
 mod certificates;
 mod convert;
 mod create;
+pub(crate) mod decoding;
 mod delete;
 mod ensure;
 mod escalation;
@@ -33,7 +34,9 @@ mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
+mod validation;
 mod workloads;
+mod zeros;
 
 use std::sync::{Arc, OnceLock};
 

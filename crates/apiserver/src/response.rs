@@ -116,14 +116,18 @@ impl ObjectResponse {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
-        for warning in &self.warnings {
-            // RFC 7234, code 299.
-            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-                headers.append(header::WARNING, value);
-            }
-        }
+        add_warnings(&mut response, &self.warnings);
         Ok(response)
+    }
+}
+
+fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
+    for warning in warnings {
+        // RFC 7234, code 299.
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
     }
 }
 
@@ -219,6 +223,7 @@ pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {
         Err(_) => (Media::Json, status.to_string().into()),
     };
     let mut response = respond(error.code, media.content_type(), complete(body));
+    add_warnings(&mut response, &error.warnings);
     if let Some(seconds) = error.retry_after_seconds() {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -78,11 +78,17 @@ pub(crate) async fn respond(
         Verb::Delete => handler.delete(),
         Verb::DeleteCollection => handler.delete_collection().await,
     };
-    let mut response = response?;
-    if let (Response::Object(object), Some(warning)) = (&mut response, deprecation) {
-        object.warnings.insert(0, warning);
+    match (response, deprecation) {
+        (Ok(Response::Object(mut object)), Some(warning)) => {
+            object.warnings.insert(0, warning);
+            Ok((media, Response::Object(object)))
+        }
+        (Ok(response), _) => Ok((media, response)),
+        (Err(mut error), warning) => {
+            error.warnings = warning.into_iter().chain(error.warnings).collect();
+            Err(error)
+        }
     }
-    Ok((media, response))
 }
 
 /// Returns the API verb of a request, or `None` if Kubernetes has no verb for this HTTP method on

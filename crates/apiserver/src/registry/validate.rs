@@ -9,8 +9,8 @@ use opkit_cel::{Budget, RUNTIME_COST_BUDGET};
 use serde_json::Value;
 
 use super::{
-    FieldValidation, Registry, Write, api_services, budgets, certificates, metadata, pods, rbac,
-    rules, services, workloads,
+    FieldValidation, Registry, Write, api_services, budgets, certificates, decoding, metadata,
+    pods, rbac, rules, services, validation, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
@@ -26,10 +26,11 @@ impl Registry {
         body: &Value,
         write: &mut Write,
     ) -> ApiResult<()> {
+        let schema = self.schemas.of(kind)?;
+        self.check_types(kind, body)?;
         if write.field_validation == FieldValidation::Ignore {
             return Ok(());
         }
-        let schema = self.schemas.of(kind)?;
         let unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
         if unknown.is_empty() {
             return Ok(());
@@ -46,9 +47,21 @@ impl Registry {
         Ok(())
     }
 
+    /// Refuses a body of a built-in kind that Go's decoder cannot decode.
+    fn check_types(&self, kind: &Kind, body: &Value) -> ApiResult<()> {
+        if kind.is_custom() {
+            return Ok(());
+        }
+        let schema = self.schemas.of(kind)?;
+        match decoding::error(body, &self.schemas.typed(&schema), &kind.kind) {
+            None => Ok(()),
+            Some(error) => Err(ApiError::undecodable(kind, &error)),
+        }
+    }
+
     /// Validates a new object by its schema and by the rules of its kind.
     pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
-        let mut errors = self.schema_errors(kind, object)?;
+        let mut errors = self.schema_errors(kind, object, None)?;
         self.rule_errors(kind, object, None, &mut errors);
         if services::is_service(kind) {
             errors.extend(services::validate(object, None));
@@ -61,12 +74,20 @@ impl Registry {
 
     /// Returns the errors in an object by its schema and by the rules that hold for its kind
     /// whether it is created or updated.
-    fn schema_errors(&self, kind: &Kind, object: &Value) -> ApiResult<Vec<FieldError>> {
-        let schema = self.schemas.of(kind)?;
+    fn schema_errors(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ApiResult<Vec<FieldError>> {
         let mut errors = check_name(kind, object);
         errors.extend(metadata::check(object));
-        errors.extend(rules::bad_keys(kind, object));
-        errors.extend(rules::missing_keys(kind, object));
+        if let Some(own) = validation::errors(kind, object, live) {
+            self.check_types(kind, object)?;
+            errors.extend(own);
+            return Ok(errors);
+        }
+        let schema = self.schemas.of(kind)?;
         let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
         let has_own_rules =
             rbac::is_rbac(kind) || services::is_service(kind) || api_services::is_api_service(kind);
@@ -77,17 +98,11 @@ impl Registry {
         if rbac::is_rbac(kind) {
             errors.extend(rbac::validate(kind, object));
         }
-        by_schema.retain(|error| !workloads::is_own(kind, error));
         if rules::is_crd(kind) {
             // The rules of a CRD are validated with its schemas.
             by_schema.retain(|error| !error.field.contains("x-kubernetes-validations"));
         }
         errors.extend(by_schema);
-        errors.extend(rules::negative_replicas(kind, object));
-        errors.extend(rules::bad_bounds(kind, object));
-        errors.extend(workloads::selector_errors(kind, object));
-        errors.extend(rules::mismatched_selector(kind, object));
-        errors.extend(workloads::pod_spec_errors(kind, object));
         errors.extend(budgets::errors(kind, object));
         errors.extend(api_services::errors(kind, object));
         if rules::is_crd(kind) {
@@ -99,6 +114,7 @@ impl Registry {
             .iter()
             .find(|e| e.kind == FieldErrorKind::TypeInvalid);
         if let Some(error) = misshapen.filter(|_| !kind.is_custom()) {
+            self.check_types(kind, object)?;
             return Err(ApiError::undecodable(kind, &error.to_string()));
         }
         Ok(errors)
@@ -148,7 +164,7 @@ impl Registry {
         new: &Value,
     ) -> ApiResult<Vec<String>> {
         let kind = &target.kind;
-        let mut errors = self.schema_errors(kind, new)?;
+        let mut errors = self.schema_errors(kind, new, Some(live))?;
         let warnings = self.rule_errors(kind, new, Some(live), &mut errors);
         if services::is_service(kind) {
             errors.extend(match target.subresource.as_str() {
@@ -175,6 +191,9 @@ impl Registry {
         if certificates::is_signing_request(kind) {
             let subresource = &target.subresource;
             errors.extend(certificates::validate_update(subresource, live, new));
+        }
+        if target.subresource.is_empty() {
+            errors.extend(validation::update_errors(kind, live, new));
         }
         if errors.is_empty() {
             errors.extend(rules::immutable_changes(kind, live, new));
