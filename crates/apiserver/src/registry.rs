@@ -22,6 +22,7 @@ mod modify;
 mod namespaces;
 mod page;
 mod patch;
+mod patched;
 mod pods;
 mod prepare;
 mod rbac;
@@ -116,6 +117,8 @@ pub(crate) struct Write {
     pub(crate) force: bool,
     pub(crate) field_validation: FieldValidation,
     pub(crate) warnings: Vec<String>,
+    /// Paths of fields that occur twice in the body.
+    pub(crate) duplicate_fields: Vec<String>,
     /// Whether a write of a role or binding is checked for escalation.
     pub(crate) escalation: Escalation,
 }

@@ -4,56 +4,90 @@ use std::net::IpAddr;
 
 use opkit_apimachinery::identity::segment_flaw;
 use opkit_apimachinery::names;
+use opkit_apimachinery::schema::Definitions;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use opkit_cel::{Budget, RUNTIME_COST_BUDGET};
 use serde_json::Value;
 
 use super::{
     FieldValidation, Registry, Write, api_services, budgets, certificates, decoding, metadata,
-    pods, rbac, rules, services, validation, workloads,
+    pods, rbac, rules, scale, services, validation, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 use crate::{crd, object};
 
+/// The definition of the metadata of every object.
+const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 impl Registry {
-    /// Refuses a body with fields that `kind` does not have, or warns about these fields, as the
-    /// parameter `fieldValidation` requests.
+    /// Refuses a body with fields that `kind` does not have or that occur twice, or warns about these
+    /// fields, as the parameter `fieldValidation` requests.
     pub(super) fn check_unknown_fields(
         &self,
         kind: &Kind,
         body: &Value,
         write: &mut Write,
     ) -> ApiResult<()> {
-        let schema = self.schemas.of(kind)?;
         self.check_types(kind, body)?;
-        if write.field_validation == FieldValidation::Ignore {
-            return Ok(());
+        match self.strict_errors(kind, body, write)? {
+            None => Ok(()),
+            Some(error) => Err(ApiError::undecodable(kind, &error)),
         }
-        let unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let texts: Vec<_> = unknown
-            .iter()
-            .map(|field| format!("unknown field {field:?}"))
-            .collect();
-        if write.field_validation == FieldValidation::Strict {
-            let error = format!("strict decoding error: {}", texts.join(", "));
-            return Err(ApiError::undecodable(kind, &error));
-        }
-        write.warnings.extend(texts);
-        Ok(())
     }
 
-    /// Refuses a body of a built-in kind that Go's decoder cannot decode.
-    fn check_types(&self, kind: &Kind, body: &Value) -> ApiResult<()> {
-        if kind.is_custom() {
-            return Ok(());
+    /// Returns the error about unknown and duplicate fields if `fieldValidation` is `Strict`. Adds
+    /// warnings about them if it is `Warn`.
+    pub(super) fn strict_errors(
+        &self,
+        kind: &Kind,
+        body: &Value,
+        write: &mut Write,
+    ) -> ApiResult<Option<String>> {
+        if write.field_validation == FieldValidation::Ignore {
+            return Ok(None);
         }
         let schema = self.schemas.of(kind)?;
-        match decoding::error(body, &self.schemas.typed(&schema), &kind.kind) {
+        let mut unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
+        if kind.is_custom() {
+            // The metadata of a custom resource is decoded first.
+            unknown.sort_by_key(|field| !field.starts_with("metadata."));
+        }
+        let duplicates = write.duplicate_fields.iter();
+        let mut texts: Vec<String> = duplicates
+            .map(|field| format!("duplicate field {field:?}"))
+            .collect();
+        texts.extend(
+            unknown
+                .iter()
+                .map(|field| format!("unknown field {field:?}")),
+        );
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        if write.field_validation == FieldValidation::Strict {
+            let error = format!("strict decoding error: {}", texts.join(", "));
+            return Ok(Some(error));
+        }
+        write.warnings.extend(texts);
+        Ok(None)
+    }
+
+    /// Refuses a body that Go's decoder cannot decode. Of a custom resource, only the metadata has a
+    /// Go type.
+    fn check_types(&self, kind: &Kind, body: &Value) -> ApiResult<()> {
+        let error = match kind.is_custom() {
+            true => self.schemas.definition(METADATA).and_then(|schema| {
+                let metadata = object::at(body, &["metadata"]);
+                decoding::error(metadata, &self.schemas.typed(&schema), "ObjectMeta")
+            }),
+            false => {
+                let schema = self.schemas.of(kind)?;
+                decoding::error(body, &self.schemas.typed(&schema), &kind.kind)
+            }
+        };
+        match error {
             None => Ok(()),
             Some(error) => Err(ApiError::undecodable(kind, &error)),
         }
@@ -103,6 +137,7 @@ impl Registry {
             by_schema.retain(|error| !error.field.contains("x-kubernetes-validations"));
         }
         errors.extend(by_schema);
+        errors.extend(scale::path_errors(kind, object));
         errors.extend(budgets::errors(kind, object));
         errors.extend(api_services::errors(kind, object));
         if rules::is_crd(kind) {
@@ -220,8 +255,13 @@ impl Registry {
                 errors.extend([error.clone(), error]);
             }
         }
-        refuse(kind, &target.name, &errors)?;
-        Ok(warnings)
+        match refuse(kind, &target.name, &errors) {
+            Ok(()) => Ok(warnings),
+            Err(mut error) => {
+                error.warnings = warnings.into();
+                Err(error)
+            }
+        }
     }
 }
 
@@ -233,12 +273,36 @@ fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> ApiResult<()> {
     }
 }
 
+/// Returns the errors in the name of an object, and in the prefix of a generated name.
 fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let name = object::name(object);
+    let prefix = object::meta(object, "generateName");
+    let mut errors = Vec::new();
+    if !prefix.is_empty() {
+        // A prefix may end with a dash, because characters are added to it.
+        let mut text = prefix.to_owned();
+        if text.ends_with('-') {
+            text.push('a');
+        }
+        let found = name_errors(kind, object, &text);
+        let value = Value::from(prefix);
+        errors.extend(found.into_iter().map(|mut error| {
+            let (shown, printed) = (Value::from(text.as_str()).to_string(), value.to_string());
+            error.field = "metadata.generateName".to_owned();
+            error.detail = error.detail.replacen(&shown, &printed, 1);
+            error
+        }));
+    }
     if name.is_empty() {
         let detail = "name or generateName is required";
-        return vec![FieldError::required("metadata.name", detail)];
+        errors.push(FieldError::required("metadata.name", detail));
+        return errors;
     }
+    errors.extend(name_errors(kind, object, name));
+    errors
+}
+
+fn name_errors(kind: &Kind, object: &Value, name: &str) -> Vec<FieldError> {
     let value = Value::from(name);
     let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
     if kind.group == "rbac.authorization.k8s.io" {

@@ -17,11 +17,12 @@ use crate::target::Target;
 
 impl Handler<'_> {
     pub(super) async fn create(&self) -> ApiResult<Response> {
-        let body = self.object_body()?;
+        let (body, duplicates) = self.object_body()?;
         if let Some(response) = self.create_subresource(&body) {
             return response;
         }
         let mut write = self.write_options()?;
+        write.duplicate_fields = duplicates;
         if reviews::is_review(self.kind()) {
             let (registry, target) = (self.registry, &self.target);
             let review = registry.prepare_review(target, body, &mut write)?;
@@ -74,8 +75,9 @@ impl Handler<'_> {
     }
 
     pub(super) async fn update(&self) -> ApiResult<Response> {
-        let body = self.object_body()?;
+        let (body, duplicates) = self.object_body()?;
         let mut write = self.write_options()?;
+        write.duplicate_fields = duplicates;
         write.escalation = self.escalation(Some(&body)).await;
         let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
         self.written(if created { 201 } else { 200 }, stored, write)
