@@ -9,11 +9,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use opkit_apimachinery::identity::compare_versions;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::aggregator::Route;
-use crate::kinds::{Catalog, Kind, Subresource};
+use crate::kinds::{Catalog, Kind, Subresource, Verb};
 use crate::object;
 
 #[cfg(test)]
@@ -200,6 +203,13 @@ fn resource_list(group: &str, version: &str, catalog: &Catalog) -> Option<Value>
             "verbs": kind.verbs,
         });
         add_names(&mut resource, kind);
+        if kind.verbs.contains(&Verb::Watch) {
+            put(
+                &mut resource,
+                "storageVersionHash",
+                json!(storage_hash(kind)),
+            );
+        }
         resources.push(resource);
         for subresource in &kind.subresources {
             let (group, version, name) = response(kind, subresource);
@@ -217,12 +227,30 @@ fn resource_list(group: &str, version: &str, catalog: &Catalog) -> Option<Value>
             resources.push(resource);
         }
     }
-    Some(json!({
+    let mut list = json!({
         "kind": "APIResourceList",
-        "apiVersion": "v1",
         "groupVersion": first.api_version(),
         "resources": resources,
-    }))
+    });
+    if !group.is_empty() {
+        // As on a real server, the list of the core group has no version of its own.
+        put(&mut list, "apiVersion", json!("v1"));
+    }
+    Some(list)
+}
+
+/// Returns the hash of the group, version and kind in which Kubernetes stores the objects of a
+/// kind.
+fn storage_hash(kind: &Kind) -> String {
+    let (group, version) = match kind.group.as_str() {
+        "events.k8s.io" => ("", "v1"),
+        "apiextensions.k8s.io" => ("apiextensions.k8s.io", "v1beta1"),
+        group => (group, kind.version.as_str()),
+    };
+    let name = format!("{group}/{version}/{}", kind.kind);
+    let digest = digest(&SHA256, name.as_bytes());
+    let start = digest.as_ref().get(..8).unwrap_or_default();
+    STANDARD.encode(start)
 }
 
 fn aggregated(version: &str, core: bool, catalog: &Catalog, routes: &[Arc<Route>]) -> Value {

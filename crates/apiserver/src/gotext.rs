@@ -31,6 +31,25 @@ const MANAGER: &[&str] = &[
     "subresource",
 ];
 
+/// Fields of an owner reference in the order in which Go prints them.
+const OWNER: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "name",
+    "uid",
+    "controller",
+    "blockOwnerDeletion",
+];
+
+/// Formats the owner references of an object as Go prints their type as JSON.
+pub(crate) fn owner_references(owners: &[Value]) -> String {
+    let owners = owners.iter().filter_map(Value::as_object);
+    let texts: Vec<String> = owners
+        .map(|owner| in_order(OWNER, owner, |_, value| value.to_string()))
+        .collect();
+    format!("[{}]", texts.join(","))
+}
+
 /// Formats the metadata of an object as Go prints its type as JSON.
 pub(crate) fn metadata(metadata: &Value) -> String {
     let fields = metadata.as_object().cloned().unwrap_or_default();
@@ -66,4 +85,22 @@ fn in_order(
 pub(crate) fn quoted_list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", quoted.join(" "))
+}
+
+/// Formats a value as Go does with `%v`, such as `map[a:1 b:[x y]]`.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| format!("{name}:{}", plain(value)));
+            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
+        }
+    }
 }

@@ -6,12 +6,19 @@ pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn parse(text: &str) -> Self {
-        let pairs = form_urlencoded::parse(text.as_bytes());
+        // As in Go, a parameter with an invalid escape is ignored.
+        let valid = text.split('&').filter(|pair| has_valid_escapes(pair));
+        let pairs = valid.flat_map(|pair| form_urlencoded::parse(pair.as_bytes()));
         Self(
             pairs
                 .map(|(k, v)| (k.into_owned(), v.into_owned()))
                 .collect(),
         )
+    }
+
+    /// Reports whether the query has the parameter `name`, even if its value is empty.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
     }
 
     /// Returns the last value of the parameter `name`, or `None` if the parameter is missing or
@@ -35,6 +42,16 @@ impl Query {
     }
 }
 
+/// Reports whether each `%` in a parameter has two hexadecimal digits after it.
+fn has_valid_escapes(pair: &str) -> bool {
+    let mut parts = pair.split('%');
+    parts.next();
+    parts.all(|part| {
+        let digits = part.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +62,15 @@ mod tests {
         assert!(query.flag("watch"));
         assert_eq!(query.get("labelSelector"), Some("a=b"));
         assert_eq!(query.get("limit"), None);
+        assert!(query.has("limit") && !query.has("continue"));
+    }
+
+    #[test]
+    fn a_parameter_with_an_invalid_escape_is_ignored() {
+        let query = Query::parse("a=%zz&b=%20&c=%2");
+        assert_eq!(
+            (query.get("a"), query.get("b"), query.get("c")),
+            (None, Some(" "), None)
+        );
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod budgets;
 mod certificates;
 mod convert;
 mod create;
+pub(crate) mod decoding;
 mod delete;
 mod direct;
 mod ensure;
@@ -22,6 +23,7 @@ mod modify;
 mod namespaces;
 mod page;
 mod patch;
+mod patched;
 mod pods;
 mod prepare;
 mod rbac;
@@ -34,8 +36,10 @@ mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
+mod validation;
 mod warnings;
 mod workloads;
+mod zeros;
 
 use std::sync::{Arc, OnceLock};
 
@@ -127,6 +131,8 @@ pub(crate) struct Write {
     pub(crate) force: bool,
     pub(crate) field_validation: FieldValidation,
     pub(crate) warnings: Vec<String>,
+    /// Paths of fields that occur twice in the body.
+    pub(crate) duplicate_fields: Vec<String>,
     /// Whether a write of a role or binding is checked for escalation.
     pub(crate) escalation: Escalation,
     /// The user of the request. `None` for a write by the control plane itself.

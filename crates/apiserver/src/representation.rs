@@ -110,9 +110,10 @@ impl Representation {
     pub(crate) fn of_bookmark(self, kind: &Kind, object: Value) -> Value {
         match self {
             Self::Table { .. } => {
-                let metadata = object.get("metadata").cloned();
-                let include = IncludeObject::None;
-                let mut body = table::table(kind, &[], metadata, include, Timestamp::UNIX_EPOCH);
+                // As in Kubernetes, the row is that of an object without name and content.
+                let include = IncludeObject::Metadata;
+                let now = Timestamp::UNIX_EPOCH;
+                let mut body = table::table(kind, &[&object], None, include, now);
                 object::set_field(&mut body, "columnDefinitions", Value::Null);
                 body
             }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, header};
+use http::{Method, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
@@ -113,6 +113,11 @@ impl Service {
         B::Data: Send,
         B::Error: Into<BoxError>,
     {
+        if let Some(uri) = watch_uri(&parts.uri) {
+            let mut parts = parts.clone();
+            parts.uri = uri;
+            return Box::pin(self.respond(&parts, body, audit)).await;
+        }
         let registry = &self.shared.registry;
         let attributes = Attributes::of_request(&parts.method, &parts.uri);
         let identity = self.admit(parts, &attributes, audit).await?;
@@ -130,10 +135,17 @@ impl Service {
             return aggregator::forward(registry, &route, parts, body, origin).await;
         }
         let body = read(body).await?;
-        if parts.method == Method::GET
-            && let Some(response) = self.describe(parts, &segments)
+        // As on a real server, the list of groups is returned for every method.
+        let is_described = parts.method == Method::GET || matches!(segments.as_slice(), ["apis"]);
+        match self.describe(parts, &segments) {
+            Some(response) if is_described => return Ok(response),
+            Some(_) if segments == ["version"] => return Err(ApiError::method_not_allowed()),
+            _ => {}
+        }
+        if let ["apis", group, _] = segments.as_slice()
+            && registry.catalog.has_builtin_group(group)
         {
-            return Ok(response);
+            return Err(ApiError::no_such_resource());
         }
         let path = ResourcePath::parse(path).ok_or(NotServed::Path);
         let target = match path.and_then(|path| Target::resolve(&registry.catalog, &path)) {
@@ -251,6 +263,31 @@ impl Service {
         let (content_type, body) = discovery::respond(segments, accept, catalog, &routes)?;
         Some(response::json(&content_type, &body))
     }
+}
+
+/// Returns the URI of the watch for a deprecated path, such as `/api/v1/watch/pods`. Returns `None`
+/// for any other path.
+fn watch_uri(uri: &Uri) -> Option<Uri> {
+    let segments: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
+    let (group, rest) = match segments.as_slice() {
+        ["api", version, "watch", rest @ ..] => (format!("/api/{version}"), rest),
+        ["apis", group, version, "watch", rest @ ..] => (format!("/apis/{group}/{version}"), rest),
+        _ => return None,
+    };
+    let (rest, name) = match rest {
+        ["namespaces", namespace, plural, name] => {
+            (format!("namespaces/{namespace}/{plural}"), Some(*name))
+        }
+        ["namespaces", _, _] | [_] => (rest.join("/"), None),
+        [plural, name] => ((*plural).to_owned(), Some(*name)),
+        _ => return None,
+    };
+    let mut query = uri.query().unwrap_or_default().to_owned();
+    query.push_str("&watch=true");
+    if let Some(name) = name {
+        query.push_str(&format!("&fieldSelector=metadata.name%3D{name}"));
+    }
+    format!("{group}/{rest}?{query}").parse().ok()
 }
 
 /// Reads a whole request body.

@@ -182,6 +182,11 @@ impl ApiError {
         error
     }
 
+    /// Returns the error for a form of the response that the object or list does not have.
+    pub(crate) fn unsupported_form(message: String) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.group_resource());
         Self::new(409, "AlreadyExists", message).about(kind, name)
@@ -316,6 +321,12 @@ impl ApiError {
     /// only the group of the review.
     pub(crate) fn invalid_review(group: &str, errors: &[FieldError]) -> Self {
         Self::invalid_named("", group, "", errors)
+    }
+
+    /// Returns the error for a patch whose result is not an object of its kind. As in Kubernetes, the
+    /// error does not name the object.
+    pub(crate) fn invalid_patch(error: FieldError) -> Self {
+        Self::invalid_named("", "", "", &[error])
     }
 
     /// Returns the error for a TokenRequest that is not valid.

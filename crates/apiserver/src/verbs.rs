@@ -4,6 +4,7 @@
 mod body;
 mod connect;
 mod delete;
+mod json;
 mod list_options;
 mod read;
 mod watch;
@@ -61,6 +62,7 @@ pub(crate) async fn respond(
         negotiate(request.accept, offer).map_err(ApiError::not_acceptable)?;
     let verb = verb.filter(|verb| is_allowed(*verb, &target));
     let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
+    check_form(&target.kind, verb, representation)?;
     let deprecation = target.kind.deprecation.clone();
     let handler = Handler {
         registry,
@@ -81,11 +83,44 @@ pub(crate) async fn respond(
         Verb::Delete => handler.delete().await,
         Verb::DeleteCollection => handler.delete_collection().await,
     };
-    let mut response = response?;
-    if let (Response::Object(object), Some(warning)) = (&mut response, deprecation) {
-        object.warnings.insert(0, warning);
+    match (response, deprecation) {
+        (Ok(Response::Object(mut object)), Some(warning)) => {
+            object.warnings.insert(0, warning);
+            Ok((media, Response::Object(object)))
+        }
+        (Ok(response), _) => Ok((media, response)),
+        (Err(mut error), warning) => {
+            error.warnings = warning.into_iter().chain(error.warnings).collect();
+            Err(error)
+        }
     }
-    Ok((media, response))
+}
+
+/// Refuses a list in the form of one object, and one object in the form of a list.
+fn check_form(kind: &Kind, verb: Verb, representation: Representation) -> ApiResult<()> {
+    let package = match kind.group.split('.').next() {
+        None | Some("") => "core",
+        Some(first) => first,
+    };
+    let type_ = |suffix: &str| match kind.is_custom() {
+        true => format!("*unstructured.Unstructured{suffix}"),
+        false => format!("*{package}.{}{suffix}", kind.kind),
+    };
+    let message = match (verb, representation) {
+        (Verb::List, Representation::PartialObjectMetadata) => format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            type_("List")
+        ),
+        (
+            Verb::Get | Verb::Create | Verb::Update | Verb::Patch,
+            Representation::PartialObjectMetadataList,
+        ) => format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            type_("")
+        ),
+        _ => return Ok(()),
+    };
+    Err(ApiError::unsupported_form(message))
 }
 
 /// Returns the API verb of a request, or `None` if Kubernetes has no verb for this HTTP method on

@@ -91,6 +91,13 @@ impl<'a> Typed<'a> {
         self.site.is_some()
     }
 
+    /// Returns the name of the definition by which the cursor reached the schema, such as
+    /// `io.k8s.api.core.v1.PodSpec`.
+    pub fn definition_name(&self) -> Option<&str> {
+        self.at_site(|site| site.reference.as_ref())
+            .map(String::as_str)
+    }
+
     /// Reports whether the schema is that of a built-in kind, or a part of one. Kubernetes decodes
     /// objects of built-in kinds into Go types, where null means a missing value. The schema of a
     /// built-in kind is recognized by its `metadata`, which is a reference.

@@ -58,6 +58,10 @@ pub(super) async fn mutate(
     if !subresource.is_empty() || !(is_create || is_update) {
         return Ok(());
     }
+    // The validation refuses a Pod without a spec.
+    if resource(attributes) == ("", "pods") && !object::at(object, &["spec"]).is_object() {
+        return Ok(());
+    }
     match (plugin, resource(attributes)) {
         (AdmissionPlugin::ServiceAccount, ("", "pods")) if is_create => {
             service_account::admit(registry, attributes, object).await?;

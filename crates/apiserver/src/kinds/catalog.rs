@@ -93,6 +93,12 @@ impl Catalog {
         }
     }
 
+    /// Reports whether a group has built-in kinds.
+    pub(crate) fn has_builtin_group(&self, group: &str) -> bool {
+        self.find(|kind| kind.group == group && !kind.is_custom())
+            .is_some()
+    }
+
     /// Returns the kind that is served in this group and version with this plural name.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         let key = (group.to_owned(), version.to_owned(), plural.to_owned());

@@ -69,6 +69,16 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Sets the fields of a new object that the server generates, and that no field manager owns: the
+/// selector of a Job.
+pub(crate) fn generate(kind: &Kind, object: &mut Value) {
+    if kind.group_resource() == "jobs.batch"
+        && let Some(fields) = object.as_object_mut()
+    {
+        functions::job_selector(fields);
+    }
+}
+
 fn apply_section(name: &str, object: &mut Value) {
     for rule in RULES.get(name).into_iter().flatten() {
         rule.apply(&rule.path, object);
@@ -135,7 +145,9 @@ impl Rule {
         }
         match &self.action {
             Action::Set(field, value) => {
-                if fields.get(*field).is_none_or(Value::is_null) {
+                // Go cannot distinguish an empty text from a missing one.
+                let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+                if fields.get(*field).is_none_or(is_empty) {
                     fields.insert((*field).to_owned(), value.clone());
                 }
             }

@@ -58,6 +58,12 @@ pub(crate) fn is_stored_form(kind: &Kind) -> bool {
 pub(crate) fn from_storage(kind: &Kind, mut object: Value) -> Value {
     if is_new_event(kind) {
         rename(&mut object, |(new, core)| (core, new));
+        // Unlike in the core group, these fields are left out if they are empty.
+        for field in ["reportingController", "reportingInstance"] {
+            if object::text(&object, &[field]).is_empty() {
+                object::set(&mut object, &[field], Value::Null);
+            }
+        }
     }
     object::set_field(&mut object, "apiVersion", json!(kind.api_version()));
     object

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, drop_unset_on_create, enter_namespace};
-use super::{Registry, Write, api_services, convert, metadata, pods, rules};
+use super::{Registry, Write, api_services, convert, metadata, pods, rules, zeros};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
 use crate::kinds::defaults::qos_class;
@@ -106,7 +106,7 @@ impl Registry {
             json!(self.clock.now_rfc3339()),
         );
         // Kinds without a generation keep the value of the client, as in Kubernetes.
-        if rules::has_generation(kind) {
+        if rules::has_initial_generation(kind) {
             object::set_meta(&mut body, "generation", json!(1));
         }
 
@@ -234,4 +234,6 @@ fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
     if api_services::is_api_service(kind) {
         api_services::set_initial_status(object, now);
     }
+    rules::set_initial_fields(kind, object, now);
+    zeros::add(kind, object);
 }

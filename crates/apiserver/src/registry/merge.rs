@@ -35,7 +35,7 @@ impl Registry {
                 let schema = self.schemas.of(&target.kind)?;
                 let typed = self.schemas.typed(&schema);
                 patch::strategic_merge(&mut new, &patch.body, &typed)
-                    .map_err(|_| ApiError::patch_refused())?;
+                    .map_err(|error| ApiError::without_reason(500, error.to_string()))?;
             }
             PatchType::Merge | PatchType::Apply => patch::merge_patch(&mut new, &patch.body),
         }

@@ -5,7 +5,7 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::Value;
 
 use super::{FOREGROUND, ORPHAN};
-use crate::object;
+use crate::{gotext, object};
 
 /// Finalizers of Kubernetes, which are valid although their names have no domain.
 const STANDARD: &[&str] = &[FOREGROUND, ORPHAN, "kubernetes"];
@@ -123,8 +123,10 @@ fn owners(object: &Value) -> Vec<FieldError> {
             called(one),
             called(two)
         );
-        let all = object::at(object, &["metadata", "ownerReferences"]);
-        errors.push(FieldError::invalid("metadata.ownerReferences", all, detail));
+        let mut error = FieldError::invalid("metadata.ownerReferences", &Value::Null, "");
+        let printed = gotext::owner_references(owners);
+        error.detail = format!("Invalid value: {printed}: {detail}");
+        errors.push(error);
     }
     errors
 }

@@ -5,7 +5,7 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::Value;
 
 use super::scale::ScaleChange;
-use super::{Registry, Write, merge};
+use super::{Registry, Write};
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
 use crate::target::Target;
@@ -80,6 +80,7 @@ impl Registry {
                         .map_err(|_| ApiError::patch_refused())?,
                     _ => patch::merge_patch(&mut scale, &patch.body),
                 }
+                self.check_patched_scale(patch, &scale)?;
                 Ok(scale)
             };
             let object = self
@@ -91,8 +92,7 @@ impl Registry {
         // run several times.
         let live = self.get(target)?;
         let patched = self.patched(target, patch, &live)?;
-        merge::check_patched(target, &live, &patched)?;
-        self.check_unknown_fields(&target.kind, &patched, write)?;
+        self.check_patched(target, patch, &live, &patched, write)?;
         let object = self
             .modify(target, write, |live| self.patched(target, patch, live))
             .await?;

@@ -6,7 +6,7 @@ use opkit_apimachinery::structural;
 use serde_json::{Value, json};
 
 use super::services::{self, Allocation};
-use super::{Registry, Write, certificates, identity, metadata, pods, rules};
+use super::{Registry, Write, certificates, identity, metadata, pods, rules, zeros};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::{self, Kind};
 use crate::status::{ApiError, ApiResult};
@@ -70,6 +70,7 @@ impl Registry {
             }
             self.attribute(target, Some(live), &mut new, write)?;
         }
+        zeros::add(&target.kind, &mut new);
         // As in Kubernetes, the manager owns also the fields that these subresources reset.
         match target.subresource.as_str() {
             "ephemeralcontainers" => pods::restrict_to_ephemeral_containers(live, &mut new),

@@ -105,7 +105,9 @@ fn check_rule(kind: &Kind, path: &str, rule: &Value) -> Vec<FieldError> {
 fn check_binding(kind: &Kind, binding: &Value) -> Vec<FieldError> {
     let role = |field: &str| object::text(binding, &["roleRef", field]);
     let mut errors = Vec::new();
-    if role("apiGroup") != GROUP {
+    // A missing reference gets the default of this field in Kubernetes.
+    let has_role = !object::at(binding, &["roleRef"]).is_null();
+    if has_role && role("apiGroup") != GROUP {
         let group = json!(role("apiGroup"));
         errors.push(FieldError::not_supported(
             "roleRef.apiGroup",

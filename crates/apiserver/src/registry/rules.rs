@@ -3,7 +3,7 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
+use crate::kinds::{Kind, defaults};
 use crate::object;
 use crate::target::Target;
 
@@ -86,7 +86,6 @@ const RETURN_DELETED: &[&str] = &[
 const IMMUTABLE: &[(&str, &[&str])] = &[
     ("daemonsets.apps", &["spec", "selector"]),
     ("deployments.apps", &["spec", "selector"]),
-    ("jobs.batch", &["spec", "selector"]),
     ("replicasets.apps", &["spec", "selector"]),
     (
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -136,33 +135,69 @@ const SET_FIXED: &str = "updates to statefulset spec for fields other than 'repl
     'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
     'minReadySeconds' are forbidden";
 
-/// Types of secrets, and the keys that a secret of the type must have.
-const SECRET_KEYS: &[(&str, &[&str])] = &[
-    ("kubernetes.io/basic-auth", &["username", "password"]),
-    ("kubernetes.io/dockercfg", &[".dockercfg"]),
-    ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
-    ("kubernetes.io/ssh-auth", &["ssh-privatekey"]),
-    ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
-];
-
-const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
-    (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-
 /// Reports whether an update of an object of this kind must have a `metadata.resourceVersion`.
 pub(super) fn needs_version(kind: &Kind) -> bool {
     kind.is_custom() || WITH_VERSION.contains(&kind.group_resource().as_str())
 }
 
-/// Workloads whose selector must match the labels of the workload's Pod template.
-const SELECT_TEMPLATE: &[&str] = &[
-    "daemonsets.apps",
-    "deployments.apps",
-    "replicasets.apps",
-    "statefulsets.apps",
-];
-
 pub(super) fn has_generation(kind: &Kind) -> bool {
     kind.is_custom() || WITH_GENERATION.contains(&kind.group_resource().as_str())
+}
+
+/// Reports whether a new object of the kind has a generation. That of a CSIDriver is set by its
+/// first change.
+pub(super) fn has_initial_generation(kind: &Kind) -> bool {
+    has_generation(kind) && kind.group_resource() != "csidrivers.storage.k8s.io"
+}
+
+/// Sets the fields of a new object that the server generates, and that no field manager owns.
+pub(super) fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
+    defaults::generate(kind, object);
+    match kind.group_resource().as_str() {
+        "persistentvolumes" => {
+            object::set(object, &["status", "lastPhaseTransitionTime"], json!(now));
+        }
+        "persistentvolumeclaims" => copy_data_source(object),
+        _ => {}
+    }
+}
+
+/// Copies the data source of a new claim to the newer field for it, or the reverse. A data source
+/// that is neither a claim nor a snapshot is removed from the older field.
+fn copy_data_source(claim: &mut Value) {
+    let (old, new) = (["spec", "dataSource"], ["spec", "dataSourceRef"]);
+    let kind = |claim: &Value, path: &[&str]| {
+        let source = object::at(claim, path);
+        let (group, kind) = (
+            object::text(source, &["apiGroup"]),
+            object::text(source, &["kind"]),
+        );
+        (group.to_owned(), kind.to_owned())
+    };
+    let is_known = |(group, kind): (String, String)| {
+        matches!(
+            (group.as_str(), kind.as_str()),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    };
+    if !object::at(claim, &old).is_null() && !is_known(kind(claim, &old)) {
+        object::set(claim, &old, Value::Null);
+    }
+    let has_namespace = !object::text(claim, &["spec", "dataSourceRef", "namespace"]).is_empty();
+    let copied = match (
+        object::at(claim, &old).is_null(),
+        object::at(claim, &new).is_null(),
+    ) {
+        (false, true) => Some((old, new)),
+        (true, false) if !has_namespace && is_known(kind(claim, &new)) => Some((new, old)),
+        _ => None,
+    };
+    if let Some((from, to)) = copied {
+        let mut source = object::at(claim, &from).clone();
+        let group = object::at(&source, &["apiGroup"]).clone();
+        object::set_field(&mut source, "apiGroup", group);
+        object::set(claim, &to, source);
+    }
 }
 
 pub(super) fn returns_deleted_object(kind: &Kind) -> bool {
@@ -288,83 +323,6 @@ fn holds_data(kind: &Kind) -> bool {
     kind.group.is_empty() && matches!(kind.plural.as_str(), "configmaps" | "secrets")
 }
 
-/// Returns an error for each key that the type of a secret requires and that the secret does not
-/// have. A secret of type `kubernetes.io/basic-auth` needs only one of user name and password.
-pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    let type_ = object::text(object, &["type"]);
-    let (_, keys) = match SECRET_KEYS.iter().find(|(of, _)| *of == type_) {
-        Some(found) if kind.group.is_empty() && kind.plural == "secrets" => found,
-        _ => return Vec::new(),
-    };
-    let is_missing = |key: &&&str| object::at(object, &["data", key]).is_null();
-    let missing: Vec<&&str> = keys.iter().filter(is_missing).collect();
-    if type_ == "kubernetes.io/basic-auth" && missing.len() < keys.len() {
-        return Vec::new();
-    }
-    let errors = missing.iter();
-    errors
-        .map(|key| FieldError::required(format!("data[{key}]"), ""))
-        .collect()
-}
-
-/// Returns an error for each key of a ConfigMap or Secret that is not a valid file name.
-pub(super) fn bad_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    if !holds_data(kind) {
-        return Vec::new();
-    }
-    let keys = |field: &str| {
-        object::at(object, &[field])
-            .as_object()
-            .into_iter()
-            .flatten()
-    };
-    let mut errors = Vec::new();
-    for (field, (key, _)) in ["data", "binaryData"]
-        .into_iter()
-        .flat_map(|field| keys(field).map(move |entry| (field, entry)))
-    {
-        let invalid =
-            |detail: &str| FieldError::invalid(format!("{field}[{key}]"), &json!(key), detail);
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if key.len() > 253 {
-            errors.push(invalid("must be no more than 253 characters"));
-        }
-        if key.is_empty() || !key.chars().all(is_part) {
-            errors.push(invalid(CONFIG_KEY));
-        } else if matches!(key.as_str(), "." | "..") {
-            errors.push(invalid(&format!("must not be '{key}'")));
-        } else if field == "data" && keys("binaryData").any(|(other, _)| other == key) {
-            errors.push(invalid("duplicate of key present in binaryData"));
-        }
-    }
-    errors
-}
-
-/// Returns an error if a workload has a negative number of replicas.
-pub(super) fn negative_replicas(kind: &Kind, object: &Value) -> Option<FieldError> {
-    let replicas = object::at(object, &["spec", "replicas"]);
-    let is_workload = SELECT_TEMPLATE.contains(&kind.group_resource().as_str());
-    (is_workload && replicas.as_i64().is_some_and(|replicas| replicas < 0)).then(|| {
-        FieldError::invalid(
-            "spec.replicas",
-            replicas,
-            "must be greater than or equal to 0",
-        )
-    })
-}
-
-/// Returns an error for each of `maxSurge` and `maxUnavailable` of a rolling update that is neither
-/// an integer nor a percentage.
-pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    if kind.group_resource() != "deployments.apps" {
-        return Vec::new();
-    }
-    ["maxUnavailable", "maxSurge"]
-        .into_iter()
-        .filter_map(|name| bad_bound(object, &["spec", "strategy", "rollingUpdate", name]))
-        .collect()
-}
-
 /// Returns an error if the field at a path is neither missing, an integer from 0, nor a percentage.
 pub(super) fn bad_bound(object: &Value, path: &[&str]) -> Option<FieldError> {
     let value = object::at(object, path);
@@ -387,21 +345,4 @@ pub(super) fn bad_bound(object: &Value, path: &[&str]) -> Option<FieldError> {
         _ => "must be greater than or equal to 0",
     };
     Some(FieldError::invalid(path.join("."), value, detail))
-}
-
-/// Returns an error if the selector of a workload does not match the labels of its Pod template.
-pub(super) fn mismatched_selector(kind: &Kind, object: &Value) -> Option<FieldError> {
-    if !SELECT_TEMPLATE.contains(&kind.group_resource().as_str()) {
-        return None;
-    }
-    let labels = object::at(object, &["spec", "template", "metadata", "labels"]);
-    let selector = opkit_apimachinery::selector::LabelSelector::from_object(object::at(
-        object,
-        &["spec", "selector"],
-    ));
-    let matches = selector.is_ok_and(|selector| selector.matches(labels.as_object()));
-    (!matches).then(|| {
-        let detail = "`selector` does not match template `labels`";
-        FieldError::invalid("spec.template.metadata.labels", labels, detail)
-    })
 }

@@ -4,51 +4,98 @@ use std::net::IpAddr;
 
 use opkit_apimachinery::identity::segment_flaw;
 use opkit_apimachinery::names;
+use opkit_apimachinery::schema::Definitions;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use opkit_cel::{Budget, RUNTIME_COST_BUDGET};
 use serde_json::Value;
 
 use super::{
-    FieldValidation, Registry, Write, api_services, budgets, certificates, metadata, pods, rbac,
-    rules, services, workloads,
+    FieldValidation, Registry, Write, api_services, budgets, certificates, decoding, metadata,
+    pods, rbac, rules, scale, services, validation, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 use crate::{crd, object};
 
+/// The definition of the metadata of every object.
+const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 impl Registry {
-    /// Refuses a body with fields that `kind` does not have, or warns about these fields, as the
-    /// parameter `fieldValidation` requests.
+    /// Refuses a body with fields that `kind` does not have or that occur twice, or warns about these
+    /// fields, as the parameter `fieldValidation` requests.
     pub(super) fn check_unknown_fields(
         &self,
         kind: &Kind,
         body: &Value,
         write: &mut Write,
     ) -> ApiResult<()> {
+        self.check_types(kind, body)?;
+        match self.strict_errors(kind, body, write)? {
+            None => Ok(()),
+            Some(error) => Err(ApiError::undecodable(kind, &error)),
+        }
+    }
+
+    /// Returns the error about unknown and duplicate fields if `fieldValidation` is `Strict`. Adds
+    /// warnings about them if it is `Warn`.
+    pub(super) fn strict_errors(
+        &self,
+        kind: &Kind,
+        body: &Value,
+        write: &mut Write,
+    ) -> ApiResult<Option<String>> {
         if write.field_validation == FieldValidation::Ignore {
-            return Ok(());
+            return Ok(None);
         }
         let schema = self.schemas.of(kind)?;
-        let unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
-        if unknown.is_empty() {
-            return Ok(());
+        let mut unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
+        if kind.is_custom() {
+            // The metadata of a custom resource is decoded first.
+            unknown.sort_by_key(|field| !field.starts_with("metadata."));
         }
-        let texts: Vec<_> = unknown
-            .iter()
-            .map(|field| format!("unknown field {field:?}"))
+        let duplicates = write.duplicate_fields.iter();
+        let mut texts: Vec<String> = duplicates
+            .map(|field| format!("duplicate field {field:?}"))
             .collect();
+        texts.extend(
+            unknown
+                .iter()
+                .map(|field| format!("unknown field {field:?}")),
+        );
+        if texts.is_empty() {
+            return Ok(None);
+        }
         if write.field_validation == FieldValidation::Strict {
             let error = format!("strict decoding error: {}", texts.join(", "));
-            return Err(ApiError::undecodable(kind, &error));
+            return Ok(Some(error));
         }
         write.warnings.extend(texts);
-        Ok(())
+        Ok(None)
+    }
+
+    /// Refuses a body that Go's decoder cannot decode. Of a custom resource, only the metadata has a
+    /// Go type.
+    fn check_types(&self, kind: &Kind, body: &Value) -> ApiResult<()> {
+        let error = match kind.is_custom() {
+            true => self.schemas.definition(METADATA).and_then(|schema| {
+                let metadata = object::at(body, &["metadata"]);
+                decoding::error(metadata, &self.schemas.typed(&schema), "ObjectMeta")
+            }),
+            false => {
+                let schema = self.schemas.of(kind)?;
+                decoding::error(body, &self.schemas.typed(&schema), &kind.kind)
+            }
+        };
+        match error {
+            None => Ok(()),
+            Some(error) => Err(ApiError::undecodable(kind, &error)),
+        }
     }
 
     /// Validates a new object by its schema and by the rules of its kind.
     pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
-        let mut errors = self.schema_errors(kind, object)?;
+        let mut errors = self.schema_errors(kind, object, None)?;
         self.rule_errors(kind, object, None, &mut errors);
         if services::is_service(kind) {
             errors.extend(services::validate(object, None));
@@ -61,12 +108,20 @@ impl Registry {
 
     /// Returns the errors in an object by its schema and by the rules that hold for its kind
     /// whether it is created or updated.
-    fn schema_errors(&self, kind: &Kind, object: &Value) -> ApiResult<Vec<FieldError>> {
-        let schema = self.schemas.of(kind)?;
+    fn schema_errors(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ApiResult<Vec<FieldError>> {
         let mut errors = check_name(kind, object);
         errors.extend(metadata::check(object));
-        errors.extend(rules::bad_keys(kind, object));
-        errors.extend(rules::missing_keys(kind, object));
+        if let Some(own) = validation::errors(kind, object, live) {
+            self.check_types(kind, object)?;
+            errors.extend(own);
+            return Ok(errors);
+        }
+        let schema = self.schemas.of(kind)?;
         let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
         let has_own_rules =
             rbac::is_rbac(kind) || services::is_service(kind) || api_services::is_api_service(kind);
@@ -77,17 +132,12 @@ impl Registry {
         if rbac::is_rbac(kind) {
             errors.extend(rbac::validate(kind, object));
         }
-        by_schema.retain(|error| !workloads::is_own(kind, error));
         if rules::is_crd(kind) {
             // The rules of a CRD are validated with its schemas.
             by_schema.retain(|error| !error.field.contains("x-kubernetes-validations"));
         }
         errors.extend(by_schema);
-        errors.extend(rules::negative_replicas(kind, object));
-        errors.extend(rules::bad_bounds(kind, object));
-        errors.extend(workloads::selector_errors(kind, object));
-        errors.extend(rules::mismatched_selector(kind, object));
-        errors.extend(workloads::pod_spec_errors(kind, object));
+        errors.extend(scale::path_errors(kind, object));
         errors.extend(budgets::errors(kind, object));
         errors.extend(api_services::errors(kind, object));
         if rules::is_crd(kind) {
@@ -99,6 +149,7 @@ impl Registry {
             .iter()
             .find(|e| e.kind == FieldErrorKind::TypeInvalid);
         if let Some(error) = misshapen.filter(|_| !kind.is_custom()) {
+            self.check_types(kind, object)?;
             return Err(ApiError::undecodable(kind, &error.to_string()));
         }
         Ok(errors)
@@ -148,7 +199,7 @@ impl Registry {
         new: &Value,
     ) -> ApiResult<Vec<String>> {
         let kind = &target.kind;
-        let mut errors = self.schema_errors(kind, new)?;
+        let mut errors = self.schema_errors(kind, new, Some(live))?;
         let warnings = self.rule_errors(kind, new, Some(live), &mut errors);
         if services::is_service(kind) {
             errors.extend(match target.subresource.as_str() {
@@ -176,6 +227,9 @@ impl Registry {
             let subresource = &target.subresource;
             errors.extend(certificates::validate_update(subresource, live, new));
         }
+        if target.subresource.is_empty() {
+            errors.extend(validation::update_errors(kind, live, new));
+        }
         if errors.is_empty() {
             errors.extend(rules::immutable_changes(kind, live, new));
             errors.extend(rbac::check_change(kind, live, new));
@@ -201,8 +255,13 @@ impl Registry {
                 errors.extend([error.clone(), error]);
             }
         }
-        refuse(kind, &target.name, &errors)?;
-        Ok(warnings)
+        match refuse(kind, &target.name, &errors) {
+            Ok(()) => Ok(warnings),
+            Err(mut error) => {
+                error.warnings = warnings.into();
+                Err(error)
+            }
+        }
     }
 }
 
@@ -214,12 +273,36 @@ fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> ApiResult<()> {
     }
 }
 
+/// Returns the errors in the name of an object, and in the prefix of a generated name.
 fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let name = object::name(object);
+    let prefix = object::meta(object, "generateName");
+    let mut errors = Vec::new();
+    if !prefix.is_empty() {
+        // A prefix may end with a dash, because characters are added to it.
+        let mut text = prefix.to_owned();
+        if text.ends_with('-') {
+            text.push('a');
+        }
+        let found = name_errors(kind, object, &text);
+        let value = Value::from(prefix);
+        errors.extend(found.into_iter().map(|mut error| {
+            let (shown, printed) = (Value::from(text.as_str()).to_string(), value.to_string());
+            error.field = "metadata.generateName".to_owned();
+            error.detail = error.detail.replacen(&shown, &printed, 1);
+            error
+        }));
+    }
     if name.is_empty() {
         let detail = "name or generateName is required";
-        return vec![FieldError::required("metadata.name", detail)];
+        errors.push(FieldError::required("metadata.name", detail));
+        return errors;
     }
+    errors.extend(name_errors(kind, object, name));
+    errors
+}
+
+fn name_errors(kind: &Kind, object: &Value, name: &str) -> Vec<FieldError> {
     let value = Value::from(name);
     let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
     if kind.group == "rbac.authorization.k8s.io" {

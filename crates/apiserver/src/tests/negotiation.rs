@@ -103,7 +103,17 @@ async fn protobuf_has_the_same_content_as_json() {
         paths.push(path.to_owned());
     }
     for path in &paths {
-        let (code, json) = api.get(path).await;
+        let (code, mut json) = api.get(path).await;
+        // Protobuf cannot distinguish a list that is null from a missing one.
+        let items = json.get_mut("items").and_then(Value::as_array_mut);
+        for status in items
+            .into_iter()
+            .flatten()
+            .flat_map(|i| i.get_mut("status"))
+        {
+            let fields = status.as_object_mut().unwrap();
+            fields.retain(|name, value| name != "currentMetrics" || !value.is_null());
+        }
         let (same, read) = protobuf(&api, path).await;
         assert_eq!((same, &read), (code, &json), "{path}");
     }

@@ -92,6 +92,7 @@ async fn mirror_pods_use_no_account() {
     let api = Api::start();
     let mut mirror = pod("a", json!({}));
     mirror["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
+    mirror["spec"]["nodeName"] = json!("n");
     let (code, created) = api.post(PODS, mirror.clone()).await;
     assert_eq!(code, 201, "{created}");
     assert!(created["spec"]["serviceAccountName"].is_null());

@@ -129,11 +129,14 @@ async fn a_selector_must_match_its_own_template() {
 #[tokio::test]
 async fn an_invalid_rolling_update_is_refused_and_others_go_on() {
     let api = Api::start();
-    for (surge, unavailable) in [(json!(i64::MAX), json!(0)), (json!(-1), json!("-50%"))] {
+    for (surge, unavailable, code) in [
+        (json!(i64::MAX), json!(0), 400),
+        (json!(-1), json!("-50%"), 422),
+    ] {
         let mut wrong = deployment("web", 1, "nginx:1");
         wrong["spec"]["strategy"] =
             json!({"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
-        assert_eq!(api.post(DEPLOYMENTS, wrong).await.0, 422);
+        assert_eq!(api.post(DEPLOYMENTS, wrong).await.0, code);
     }
     let mut odd = deployment("odd", 1, "nginx:1");
     odd["metadata"]["annotations"] =

@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use super::Handler;
 use crate::object;
 use crate::registry::PatchType;
+use crate::registry::decoding::syntax_error;
 use crate::status::{ApiError, ApiResult};
 
 impl Handler<'_> {
-    /// Returns the object in the request, which must be of the kind in the path.
-    pub(super) fn object_body(&self) -> ApiResult<Value> {
+    /// Returns the object in the request, which must be of the kind in the path, and the paths of
+    /// fields that occur twice in it.
+    pub(super) fn object_body(&self) -> ApiResult<(Value, Vec<String>)> {
         let content_type = self.request.content_type.split(';').next();
         let content_type = content_type.unwrap_or_default().trim();
         let accepted = [
@@ -21,7 +23,7 @@ impl Handler<'_> {
         if !content_type.is_empty() && !accepted.contains(&content_type) {
             return Err(ApiError::unsupported_media_type(&accepted));
         }
-        let mut body = self.decode_object(content_type)?;
+        let (mut body, duplicates) = self.decode_object(content_type)?;
         let kind = self.kind();
         let (api_version, name) = match self.target.kind.subresource(&self.target.subresource) {
             Some(sub) => match &sub.response {
@@ -74,7 +76,7 @@ impl Handler<'_> {
             }
             Ok(())
         });
-        Ok(body)
+        Ok((body, duplicates))
     }
 
     /// Checks that the type of an object is one that Kubernetes can decode at all, and can convert
@@ -122,22 +124,39 @@ impl Handler<'_> {
 
     /// Decodes the request body as an object. For a built-in kind, a body of `null` counts as an
     /// empty object.
-    fn decode_object(&self, content_type: &str) -> ApiResult<Value> {
+    fn decode_object(&self, content_type: &str) -> ApiResult<(Value, Vec<String>)> {
         const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
                             Kind string \"json:\\\"kind,omitempty\\\"\" }";
         let bytes = self.request.body.as_ref();
-        let wrong = if content_type.contains("yaml") || content_type == protobuf::CONTENT_TYPE {
-            match decode(content_type, bytes)? {
-                body if body.is_object() => return Ok(body),
+        let is_yaml = content_type.contains("yaml");
+        let wrong = if is_yaml || content_type == protobuf::CONTENT_TYPE {
+            let decoded = match is_yaml {
+                true => decode_yaml(bytes).map_err(|error| {
+                    ApiError::bad_request(format!(
+                        "the object provided is unrecognized (must be of type {}): {error} ({})",
+                        self.kind().kind,
+                        summary(bytes)
+                    ))
+                }),
+                false => decode(content_type, bytes),
+            };
+            match decoded? {
+                body if body.is_object() => return Ok((body, Vec::new())),
                 body => unmarshal_error(&body, TYPE),
             }
         } else {
-            match serde_json::from_slice::<Value>(bytes) {
-                Ok(Value::Null) if !self.kind().is_custom() => return Ok(json!({})),
-                Ok(body) if body.is_object() => return Ok(body),
-                Ok(body) => unmarshal_error(&body, TYPE),
-                Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
-                Err(error) => error.to_string(),
+            match super::json::parse(bytes) {
+                Ok((Value::Null, _)) if !self.kind().is_custom() => {
+                    return Ok((json!({}), Vec::new()));
+                }
+                Ok((mut body, duplicates)) if body.is_object() => {
+                    if self.kind().is_custom() {
+                        print_whole_numbers(&mut body);
+                    }
+                    return Ok((body, duplicates));
+                }
+                Ok((body, _)) => unmarshal_error(&body, TYPE),
+                Err(_) => syntax_error(bytes),
             }
         };
         Err(ApiError::bad_request(format!(
@@ -161,6 +180,28 @@ impl Handler<'_> {
     }
 }
 
+/// Replaces each whole number that is written with a fraction or exponent, such as `2.0`, by the
+/// integer that Go prints for it.
+fn print_whole_numbers(value: &mut Value) {
+    /// Above this number Go prints an exponent.
+    const MAX: f64 = 1e15;
+    match value {
+        Value::Number(number) => {
+            let whole = number
+                .as_f64()
+                .filter(|n| number.is_f64() && n.fract() == 0.0);
+            if let Some(whole) = whole.filter(|whole| whole.abs() < MAX)
+                && let Ok(integer) = format!("{whole}").parse::<i64>()
+            {
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(print_whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(print_whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 /// Decodes the body of a patch. A JSON patch must be a list, any other patch an object.
 pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) -> ApiResult<Value> {
     let refuse = |why: String| {
@@ -179,7 +220,13 @@ pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) ->
             return refuse("unexpected end of JSON input".to_owned());
         }
     }
-    let patch = decode(content_type, body)?;
+    let patch = match type_ {
+        PatchType::Apply => decode_yaml(body).map_err(|error| {
+            let doing = "error decoding YAML: error converting YAML to JSON";
+            ApiError::bad_request(format!("{doing}: {error}"))
+        })?,
+        _ => decode(content_type, body)?,
+    };
     let wanted = match type_ {
         PatchType::Json if patch.is_array() => return Ok(patch),
         PatchType::Json => "[]handlers.jsonPatchOp",
@@ -221,12 +268,41 @@ pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
         return protobuf::decode(body)
             .map_err(|error| ApiError::bad_request(format!("error decoding: {error}")));
     }
-    match serde_json::from_slice(body) {
-        Ok(value) => Ok(value),
-        Err(error) if !content_type.contains("yaml") => Err(ApiError::bad_request(format!(
-            "error decoding: the body is not JSON: {error}"
-        ))),
-        Err(_) => serde_saphyr::from_slice(body)
-            .map_err(|error| ApiError::bad_request(format!("error parsing YAML: {error}"))),
+    if content_type.contains("yaml") {
+        return decode_yaml(body)
+            .map_err(|error| ApiError::bad_request(format!("error parsing YAML: {error}")));
     }
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::bad_request(format!("error decoding: the body is not JSON: {error}"))
+    })
+}
+
+/// Decodes YAML, of which JSON is a part. Returns the message of Go's parser if the text is not YAML.
+fn decode_yaml(body: &[u8]) -> Result<Value, String> {
+    /// Messages that both parsers have.
+    const KNOWN: &[&str] = &[
+        "mapping values are not allowed in this context",
+        "did not find expected key",
+        "did not find expected node content",
+        "found character that cannot start any token",
+        "could not find expected ':'",
+        "found unexpected end of stream",
+    ];
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    serde_saphyr::from_slice(body).map_err(|error| {
+        let text = error.to_string();
+        let known = KNOWN.iter().find(|known| text.contains(*known));
+        let message = known.map_or(text.as_str(), |known| *known);
+        let line = text.split("line ").nth(1).map(|rest| {
+            let digits = rest.chars().take_while(char::is_ascii_digit);
+            digits.collect::<String>().parse::<usize>().unwrap_or(1)
+        });
+        match line {
+            // Go's parser counts from 0, and leaves out the first line.
+            Some(line) if line > 1 => format!("yaml: line {line}: {message}"),
+            _ => format!("yaml: {message}"),
+        }
+    })
 }

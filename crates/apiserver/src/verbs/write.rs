@@ -17,8 +17,9 @@ use crate::target::Target;
 
 impl Handler<'_> {
     pub(super) async fn create(&self) -> ApiResult<Response> {
-        let body = self.object_body()?;
+        let (body, duplicates) = self.object_body()?;
         let mut write = self.write_options()?;
+        write.duplicate_fields = duplicates;
         if !self.is_stored() {
             let body = self.create_unstored(body, &mut write).await;
             let body = self.noted(&mut write, body)?;
@@ -92,8 +93,9 @@ impl Handler<'_> {
     }
 
     pub(super) async fn update(&self) -> ApiResult<Response> {
-        let body = self.object_body()?;
+        let (body, duplicates) = self.object_body()?;
         let mut write = self.write_options()?;
+        write.duplicate_fields = duplicates;
         write.escalation = self.escalation(Some(&body)).await;
         let updated = self.registry.update(&self.target, body, &mut write).await;
         let (stored, created) = self.noted(&mut write, updated)?;

@@ -13,6 +13,7 @@ use crate::admission::Notes;
 use crate::admission::resource_quota::Charges;
 use crate::kinds::Verb;
 use crate::object;
+use crate::registry::decoding::syntax_error;
 use crate::registry::{DeleteOptions, Escalation, FieldValidation, Write};
 use crate::status::{ApiError, ApiResult};
 
@@ -56,10 +57,15 @@ impl Handler<'_> {
         }
         Ok(Write {
             manager: manager.to_owned(),
-            dry_run: self.dry_run(query.get("dryRun"))?,
+            dry_run: match query.get("dryRun") {
+                // As in Kubernetes, an empty parameter is a value that is not supported.
+                None if query.has("dryRun") => self.dry_run(Some(""))?,
+                value => self.dry_run(value)?,
+            },
             force: query.flag("force"),
             field_validation,
             warnings: Vec::new(),
+            duplicate_fields: Vec::new(),
             escalation: Escalation::default(),
             user: Some(self.request.identity.clone()),
             is_direct: false,
@@ -78,7 +84,16 @@ impl Handler<'_> {
         let mut options: DeleteOptions = if self.request.body.is_empty() {
             DeleteOptions::default()
         } else {
-            let body = decode(self.request.content_type, &self.request.body)?;
+            let bytes = self.request.body.as_ref();
+            let body = match decode(self.request.content_type, bytes) {
+                Err(_) if !self.request.content_type.contains("yaml") => {
+                    return Err(ApiError::bad_request(format!(
+                        "couldn't get version/kind; json parse error: {}",
+                        syntax_error(bytes)
+                    )));
+                }
+                body => body?,
+            };
             let (version, kind) = (
                 object::text(&body, &["apiVersion"]),
                 object::text(&body, &["kind"]),
@@ -88,6 +103,9 @@ impl Handler<'_> {
                     "no kind {kind:?} is registered for version {version:?} in scheme \
                      \"pkg/runtime/scheme.go:111\""
                 )));
+            }
+            if let Some(error) = self.registry.delete_options_error(&body) {
+                return Err(ApiError::bad_request(error));
             }
             self.audit.delete_options(&body);
             serde_json::from_value(body)

@@ -18,7 +18,6 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "@host-ports" => host_ports,
         "@image-pull-policy" => image_pull_policy,
         "@ip-mode" => ip_mode,
-        "@job-selector" => job_selector,
         "@limit-range-requests" => limit_range_requests,
         "@namespace-label" => namespace_label,
         "@qos-class" => set_qos_class,
@@ -164,7 +163,7 @@ fn image_pull_policy(container: &mut Fields) {
 
 /// Sets the selector of a Job and the labels of its Pod template, so that the Job finds its Pods by
 /// the UID of the Job.
-fn job_selector(job: &mut Fields) {
+pub(super) fn job_selector(job: &mut Fields) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     let metadata = job
         .get("metadata")

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Action, RULES, Rule, TEXT, apply, functions};
+use super::{Action, RULES, Rule, TEXT, apply, functions, generate};
 use crate::kinds::{Catalog, sections};
 
 /// Pairs of objects, one pair per line: as sent to a real server, and as returned by it. Edited by
@@ -30,6 +30,7 @@ fn objects_become_those_of_a_real_server() {
             })
             .unwrap();
         apply(&kind, &mut object);
+        generate(&kind, &mut object);
         compare(
             &format!("{} {}", kind.kind, object["metadata"]["name"]),
             &object,

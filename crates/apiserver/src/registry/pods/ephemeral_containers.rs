@@ -1,6 +1,5 @@
 //! The subresource `ephemeralcontainers`, with which a container for debugging is added to a Pod.
 
-use opkit_apimachinery::names::check_dns_label;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
@@ -52,14 +51,6 @@ pub(in crate::registry) fn errors(live: &Value, new: &Value) -> Vec<FieldError> 
     for (index, container) in containers.iter().enumerate() {
         let at = |field: &str| format!("{}[{index}].{field}", PATH.join("."));
         let own = name(container);
-        if own.is_empty() {
-            errors.push(FieldError::required(at("name"), ""));
-        } else if let Err(rule) = check_dns_label(&own) {
-            errors.push(FieldError::invalid(at("name"), &json!(own), rule));
-        }
-        if object::text(container, &["image"]).is_empty() {
-            errors.push(FieldError::required(at("image"), ""));
-        }
         match seen.contains(&own) {
             true => errors.push(FieldError::duplicate(at("name"), &json!(own))),
             false => seen.push(own),

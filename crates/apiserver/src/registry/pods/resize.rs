@@ -1,6 +1,5 @@
 //! The subresource `resize`, with which the CPU and memory of running containers are changed.
 
-use opkit_apimachinery::quantity::Quantity;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
@@ -134,7 +133,6 @@ fn container_errors(live: &Value, new: &Value, list: &str) -> Vec<FieldError> {
                 ));
             }
         }
-        errors.extend(limit_errors(&at, after));
         if fixed(before) != fixed(after) {
             let error = match is_main {
                 true => FieldError::forbidden("spec", ONLY),
@@ -145,25 +143,6 @@ fn container_errors(live: &Value, new: &Value, list: &str) -> Vec<FieldError> {
                 }
             };
             errors.push(error);
-        }
-    }
-    errors
-}
-
-/// Returns an error for each request that is larger than the limit of the same resource.
-fn limit_errors(at: &str, container: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let requests = object::at(container, &["resources", "requests"]).as_object();
-    for (resource, request) in requests.into_iter().flatten() {
-        let limit = object::text(container, &["resources", "limits", resource]);
-        let text = request.as_str().unwrap_or_default();
-        let (Some(wanted), Some(most)) = (Quantity::parse(text), Quantity::parse(limit)) else {
-            continue;
-        };
-        if wanted > most {
-            let field = format!("{at}.resources.requests");
-            let detail = format!("must be less than or equal to {resource} limit of {limit}");
-            errors.push(FieldError::invalid(field, request, detail));
         }
     }
     errors
