@@ -231,7 +231,13 @@ pub(crate) fn syntax_error(text: &[u8]) -> String {
         found => format!("'{found}'"),
     };
     let reason = error.to_string();
-    let context = match reason.split(" at line").next().unwrap_or_default() {
+    let reason = reason.split(" at line").next().unwrap_or_default();
+    if reason == "expected ident"
+        && let Some(context) = in_literal(line, column)
+    {
+        return format!("invalid character {shown} {context}");
+    }
+    let context = match reason {
         "key must be a string" => "looking for beginning of object key string",
         "expected `:`" => "after object key",
         "expected `,` or `}`" => "after object key:value pair",
@@ -242,6 +248,24 @@ pub(crate) fn syntax_error(text: &[u8]) -> String {
         _ => "looking for beginning of value",
     };
     format!("invalid character {shown} {context}")
+}
+
+/// Returns the words of Go's decoder for a character that is not the next one of `null`, `true` or
+/// `false`. `column` is the index of the character in the line.
+fn in_literal(line: &[u8], column: usize) -> Option<String> {
+    let before = line.get(..column)?;
+    let length = before
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_alphabetic());
+    let length = length.count();
+    let first = line.get(column - length)?;
+    let literals = ["null", "true", "false"];
+    let literal = literals
+        .iter()
+        .find(|literal| literal.as_bytes().first() == Some(first))?;
+    let expected = char::from(*literal.as_bytes().get(length)?);
+    Some(format!("in literal {literal} (expecting '{expected}')"))
 }
 
 #[cfg(test)]

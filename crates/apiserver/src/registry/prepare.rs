@@ -6,7 +6,7 @@ use opkit_apimachinery::structural;
 use serde_json::{Value, json};
 
 use super::services::{self, Allocation};
-use super::{Registry, Write, certificates, identity, metadata, pods, rules, zeros};
+use super::{Registry, Write, certificates, decoding, identity, metadata, pods, rules, zeros};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::{self, Kind};
 use crate::status::{ApiError, ApiResult};
@@ -123,10 +123,18 @@ impl Registry {
         attributes: &Attributes<'_>,
         object: &mut Value,
     ) -> ApiResult<()> {
-        match attributes.target.subresource.as_str() {
-            "" | "status" => self.normalize(attributes.kind(), object, WrittenBy::Update),
-            _ => Ok(()),
+        let kind = attributes.kind();
+        if !matches!(attributes.target.subresource.as_str(), "" | "status") {
+            return Ok(());
         }
+        if !kind.is_custom() {
+            let schema = self.schemas.of(kind)?;
+            let error = decoding::error(object, &self.schemas.typed(&schema), &kind.kind);
+            if let Some(error) = error {
+                return Err(ApiError::internal_occurred(error));
+            }
+        }
+        self.normalize(kind, object, WrittenBy::Update)
     }
 
     /// Checks an object after webhooks and policies have changed it, and resets the fields that

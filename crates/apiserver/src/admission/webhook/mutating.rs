@@ -13,6 +13,7 @@ use crate::admission::request::{Presented, convert_back};
 use crate::admission::{Attributes, Operation};
 use crate::object;
 use crate::registry::Registry;
+use crate::registry::decoding::syntax_error;
 use crate::status::{ApiError, ApiResult};
 
 const FAILED_OPEN: &str = "failed-open.mutation.webhook.admission.k8s.io/";
@@ -127,11 +128,13 @@ fn patch_object(
     if verdict.patch.is_empty() {
         return Ok(None);
     }
-    let patch: Value =
-        serde_json::from_slice(&verdict.patch).map_err(|error| Failure::Calling {
-            reason: format!("received undecodable patch in webhook response: {error}"),
-            code: 503,
-        })?;
+    let patch: Value = serde_json::from_slice(&verdict.patch).map_err(|_| Failure::Calling {
+        reason: format!(
+            "received undecodable patch in webhook response: {}",
+            syntax_error(&verdict.patch)
+        ),
+        code: 503,
+    })?;
     if patch.as_array().is_some_and(Vec::is_empty) {
         return Ok(None);
     }

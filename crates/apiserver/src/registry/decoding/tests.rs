@@ -65,3 +65,23 @@ fn syntax_errors_name_the_unexpected_character() {
         "invalid character 'b' looking for beginning of object key string",
     );
 }
+
+#[test]
+fn a_wrong_literal_is_reported_with_the_expected_character() {
+    for (text, wanted) in [
+        (
+            "no",
+            "invalid character 'o' in literal null (expecting 'u')",
+        ),
+        (
+            "{\"a\": trie}",
+            "invalid character 'i' in literal true (expecting 'u')",
+        ),
+        (
+            "[fals1]",
+            "invalid character '1' in literal false (expecting 'e')",
+        ),
+    ] {
+        assert_eq!(super::syntax_error(text.as_bytes()), wanted);
+    }
+}
