@@ -323,8 +323,8 @@ impl ApiError {
         Self::invalid_named("", group, "", errors)
     }
 
-    /// Returns the error for a patch whose result is not an object of its kind. As in Kubernetes, the
-    /// error does not name the object.
+    /// Returns the error for a patch whose result is not an object of its kind. As in Kubernetes,
+    /// the error does not name the object.
     pub(crate) fn invalid_patch(error: FieldError) -> Self {
         Self::invalid_named("", "", "", &[error])
     }

@@ -168,7 +168,18 @@ fn row(columns: &[Column], object: &Value, include: IncludeObject, now: Timestam
     }
     let object = match include {
         IncludeObject::None => Value::Null,
-        IncludeObject::Metadata => partial_metadata(object),
+        IncludeObject::Metadata => {
+            let mut object = partial_metadata(object);
+            // The internal type of Kubernetes has a field instead of this annotation.
+            let annotations = object.pointer_mut("/metadata/annotations");
+            if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+                annotations.remove("deprecated.daemonset.template.generation");
+                if annotations.is_empty() {
+                    object::set_meta(&mut object, "annotations", Value::Null);
+                }
+            }
+            object
+        }
         IncludeObject::Object => object.clone(),
     };
     row.insert("object".to_owned(), object);

@@ -201,6 +201,10 @@ fn base64_error(text: &str) -> Option<String> {
     }
     let place = match rest.iter().find(|(_, byte)| *byte != b'=') {
         Some((place, _)) => *place,
+        // Without padding, the error is at the start of the incomplete group of four digits.
+        None if rest.is_empty() => bytes
+            .get(digits / 4 * 4)
+            .map_or(text.len(), |(place, _)| *place),
         None => text.len(),
     };
     Some(format!("illegal base64 data at input byte {place}"))

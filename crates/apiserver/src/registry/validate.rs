@@ -22,8 +22,8 @@ use crate::{crd, object};
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Registry {
-    /// Refuses a body with fields that `kind` does not have or that occur twice, or warns about these
-    /// fields, as the parameter `fieldValidation` requests.
+    /// Refuses a body with fields that `kind` does not have or that occur twice, or warns about
+    /// these fields, as the parameter `fieldValidation` requests.
     pub(super) fn check_unknown_fields(
         &self,
         kind: &Kind,
@@ -74,8 +74,8 @@ impl Registry {
         Ok(None)
     }
 
-    /// Refuses a body that Go's decoder cannot decode. Of a custom resource, only the metadata has a
-    /// Go type.
+    /// Refuses a body that Go's decoder cannot decode. Of a custom resource, only the metadata has
+    /// a Go type.
     fn check_types(&self, kind: &Kind, body: &Value) -> ApiResult<()> {
         let error = match kind.is_custom() {
             true => self.schemas.definition(METADATA).and_then(|schema| {

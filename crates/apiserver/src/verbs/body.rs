@@ -277,7 +277,8 @@ pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
     })
 }
 
-/// Decodes YAML, of which JSON is a part. Returns the message of Go's parser if the text is not YAML.
+/// Decodes YAML, of which JSON is a part. Returns the message of Go's parser if the text is not
+/// YAML.
 fn decode_yaml(body: &[u8]) -> Result<Value, String> {
     /// Messages that both parsers have.
     const KNOWN: &[&str] = &[

@@ -1,5 +1,5 @@
-//! JSON bodies with the fields that occur twice. Go's decoder uses the last of them, and reports the
-//! others.
+//! JSON bodies with the fields that occur twice. Go's decoder uses the last of them, and reports
+//! the others.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -49,7 +49,7 @@ fn binary_data_must_be_base64() {
     for fine in ["", "YQ==", "YWJj", "YWJj\nYWJj"] {
         assert_eq!(base64_error(fine), None, "{fine}");
     }
-    for (broken, place) in [("*", 0), ("YW*j", 2), ("YWJ", 3)] {
+    for (broken, place) in [("*", 0), ("YW*j", 2), ("x", 0), ("YWJjYWJ", 4), ("YQ=", 3)] {
         let expected = format!("illegal base64 data at input byte {place}");
         assert_eq!(base64_error(broken), Some(expected), "{broken}");
     }

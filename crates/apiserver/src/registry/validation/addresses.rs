@@ -145,3 +145,6 @@ pub(super) fn cidr(field: &Field<'_>, errors: &mut Errors) -> Option<Cidr> {
     }
     Some(range)
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,3 +271,6 @@ pub(super) fn local_path(field: &Field<'_>, errors: &mut Errors) {
         errors.invalid_text(field, "must not start with '..'");
     }
 }
+
+#[cfg(test)]
+mod tests;
