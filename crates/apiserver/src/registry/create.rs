@@ -58,6 +58,7 @@ impl Registry {
             return Err(ApiError::without_reason(500, message));
         }
         enter_namespace(target, &mut body)?;
+        self.check_crd_open(kind, object::name(&body))?;
         self.check_namespace_open(target, object::name(&body))?;
         self.check_escalation(target, None, &body, write)?;
         if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
@@ -112,16 +113,16 @@ impl Registry {
             admission::admit(self, &creation, &mut object)?;
             set_initial_fields(kind, &mut object, &self.clock.now_rfc3339());
             let allocation = self.allocate_create(kind, &mut object, write.dry_run)?;
-            self.validate(kind, &object)?;
             if rules::is_crd(kind) {
                 crate::crd::set_initial_status(&mut object);
             }
+            let warnings = self.validate(kind, &object)?;
             match self.insert(target, object, write) {
                 Err(error)
                     if error.code == 409 && generated && attempt < GENERATE_NAME_ATTEMPTS => {}
                 Ok(stored) => {
                     allocation.commit();
-                    return Ok(stored);
+                    return Ok(stored.with_warnings(warnings));
                 }
                 Err(error) => return Err(error),
             }

@@ -28,9 +28,7 @@ impl Registry {
     /// the addresses and ports of a deleted Service. Does nothing for other objects.
     pub(super) fn after_delete(&self, kind: &Kind, removed: &Value) {
         if rules::is_crd(kind) {
-            let group = object::text(removed, &["spec", "group"]);
-            self.catalog
-                .remove(group, object::text(removed, &["spec", "names", "plural"]));
+            self.stop_serving(removed);
         }
         if services::is_service(kind) {
             self.release_service(removed);

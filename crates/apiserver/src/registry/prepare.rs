@@ -58,6 +58,9 @@ impl Registry {
         identity::check_versions(target, live, &new)?;
         enter_namespace(target, &mut new)?;
         restrict(target, live, &mut new);
+        if rules::is_crd(&target.kind) && target.subresource.is_empty() {
+            crd::add_stored_version(&mut new);
+        }
         if certificates::is_signing_request(&target.kind) {
             self.restrict_signing_request(target, live, &mut new);
         }

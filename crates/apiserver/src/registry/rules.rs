@@ -75,14 +75,6 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
     ("deployments.apps", &["spec", "selector"]),
     ("jobs.batch", &["spec", "selector"]),
     ("replicasets.apps", &["spec", "selector"]),
-    (
-        "customresourcedefinitions.apiextensions.k8s.io",
-        &["spec", "scope"],
-    ),
-    (
-        "customresourcedefinitions.apiextensions.k8s.io",
-        &["spec", "names", "kind"],
-    ),
     ("secrets", &["type"]),
 ];
 
