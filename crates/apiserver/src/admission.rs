@@ -3,7 +3,9 @@
 //! The plugins run after the field manager of a write is known, so that no manager owns the fields
 //! that a plugin sets.
 
+mod attributes;
 mod default_toleration_seconds;
+mod notes;
 mod priority;
 mod service_account;
 mod storage_object_in_use;
@@ -18,8 +20,10 @@ use serde_json::Value;
 use crate::kinds::Kind;
 use crate::object;
 use crate::registry::Registry;
-use crate::status::{ApiError, ApiResult};
+use crate::status::ApiResult;
 
+pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use notes::Notes;
 pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 /// An admission plugin, with its name in kube-apiserver's flag `--enable-admission-plugins`.
@@ -79,60 +83,60 @@ impl FromStr for AdmissionPlugin {
     }
 }
 
-/// An object that is to be created.
-#[derive(Debug)]
-pub(crate) struct Creation<'a> {
-    pub(crate) kind: &'a Kind,
-    /// The name in errors: the name of the object, or its `generateName` if the client has set no
-    /// name.
-    pub(crate) name: &'a str,
-    pub(crate) dry_run: bool,
+/// Runs the mutating phase of admission on an object that is to be stored.
+pub(crate) async fn mutate(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+) -> ApiResult<()> {
+    for plugin in AdmissionPlugin::ALL {
+        if registry.admission_plugins.contains(plugin) {
+            run(*plugin, registry, attributes, object).await?;
+        }
+    }
+    Ok(())
 }
 
-impl Creation<'_> {
-    fn forbid(&self, why: impl AsRef<str>) -> ApiError {
-        ApiError::forbidden(self.kind, self.name, why.as_ref())
-    }
+/// Runs the validating phase of admission. `object` is `None` for a delete.
+pub(crate) async fn validate(
+    _registry: &Registry,
+    _attributes: &Attributes<'_>,
+    _object: Option<&Value>,
+) -> ApiResult<()> {
+    Ok(())
 }
 
-/// Runs the enabled plugins on an object that is to be stored in place of `live`.
-pub(crate) fn admit_update(registry: &Registry, kind: &Kind, live: &Value, new: &mut Value) {
-    if !is_pod(kind) {
-        return;
+/// Runs the mutating phase of one plugin.
+async fn run(
+    plugin: AdmissionPlugin,
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+) -> ApiResult<()> {
+    if !attributes.target.subresource.is_empty() {
+        return Ok(());
     }
-    let is_enabled = |plugin| registry.admission_plugins.contains(&plugin);
-    if is_enabled(AdmissionPlugin::Priority) {
-        priority::keep(live, new);
+    let is_pod = is_pod(attributes.kind()) && object::at(object, &["spec"]).is_object();
+    match (plugin, attributes.operation, attributes.old) {
+        (AdmissionPlugin::StorageObjectInUseProtection, Operation::Create, _) => {
+            storage_object_in_use::admit(attributes.kind(), object);
+        }
+        _ if !is_pod => {}
+        (AdmissionPlugin::ServiceAccount, Operation::Create, _) => {
+            service_account::admit(registry, attributes, object).await?;
+        }
+        (AdmissionPlugin::Priority, Operation::Create, _) => {
+            priority::admit(registry, attributes, object)?;
+        }
+        (AdmissionPlugin::Priority, Operation::Update, Some(old)) => priority::keep(old, object),
+        (AdmissionPlugin::DefaultTolerationSeconds, _, _) => {
+            default_toleration_seconds::admit(object);
+        }
+        _ => {}
     }
-    if is_enabled(AdmissionPlugin::DefaultTolerationSeconds) {
-        default_toleration_seconds::admit(new);
-    }
+    Ok(())
 }
 
 fn is_pod(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.plural == "pods"
-}
-
-/// Runs the enabled plugins on an object that is to be created.
-pub(crate) fn admit(
-    registry: &Registry,
-    creation: &Creation<'_>,
-    object: &mut Value,
-) -> ApiResult<()> {
-    let is_pod = is_pod(creation.kind) && object::at(object, &["spec"]).is_object();
-    for plugin in AdmissionPlugin::ALL {
-        if !registry.admission_plugins.contains(plugin) {
-            continue;
-        }
-        match plugin {
-            AdmissionPlugin::StorageObjectInUseProtection => {
-                storage_object_in_use::admit(creation.kind, object);
-            }
-            _ if !is_pod => {}
-            AdmissionPlugin::ServiceAccount => service_account::admit(registry, creation, object)?,
-            AdmissionPlugin::Priority => priority::admit(registry, creation, object)?,
-            AdmissionPlugin::DefaultTolerationSeconds => default_toleration_seconds::admit(object),
-        }
-    }
-    Ok(())
 }

@@ -276,7 +276,7 @@ async fn sync(registry: &Registry) -> Synced {
     aggregator.set(routes.collect());
     // Written last: a client that waits for the condition can use the API.
     for (_, route, condition) in &checked {
-        if let Err(error) = availability::write(registry, &route.name(), condition) {
+        if let Err(error) = availability::write(registry, &route.name(), condition).await {
             tracing::warn!(
                 api_service = route.name(),
                 ?error,

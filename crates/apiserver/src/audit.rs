@@ -8,6 +8,7 @@ mod event;
 mod log;
 mod policy;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -239,9 +240,21 @@ impl RequestAudit {
             };
             let annotations = &mut request.event.annotations;
             if let Some(verdict) = verdict {
-                annotations.insert("authorization.k8s.io/decision", verdict.to_owned());
+                annotations.insert("authorization.k8s.io/decision".into(), verdict.to_owned());
             }
-            annotations.insert("authorization.k8s.io/reason", reason.to_owned());
+            annotations.insert("authorization.k8s.io/reason".into(), reason.to_owned());
+        });
+    }
+
+    /// Adds annotations of admission to the event.
+    pub(crate) fn annotate(&self, annotations: BTreeMap<String, String>) {
+        if annotations.is_empty() {
+            return;
+        }
+        self.change(|request| {
+            for (key, value) in annotations {
+                request.event.annotations.entry(key.into()).or_insert(value);
+            }
         });
     }
 

@@ -20,9 +20,12 @@ mod namespaces;
 mod protection;
 
 use std::collections::{HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::aggregator::API_SERVICES;
@@ -42,7 +45,13 @@ const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// Maximum number of attempts at a work item that fails. After the last attempt, the object is
 /// handled again at its next event.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS: u32 = 12;
+/// Number of attempts without a pause. A write that fails for longer is usually refused by a
+/// webhook, which may respond later.
+const IMMEDIATE_ATTEMPTS: u32 = 5;
+/// Pause before the first attempt with a pause. Each further pause is twice as long; the last is
+/// about half a minute.
+const BACKOFF: Duration = Duration::from_millis(500);
 
 /// Number of writes between two runs of the controllers' task that count as much load by clients.
 const BUSY: u64 = 4;
@@ -80,24 +89,48 @@ pub(crate) enum Work {
     PersistentVolume(Key),
 }
 
-/// A queue that contains each work item at most once.
+/// A queue that contains each work item at most once. A work item that is added while it is
+/// handled is queued again when that ends.
 #[derive(Debug, Default)]
 struct Queue {
     order: VecDeque<(Work, u32)>,
     waiting: HashSet<Work>,
+    handled: HashSet<Work>,
+    added_again: HashSet<Work>,
+}
+
+/// A work item that has been handled.
+#[derive(Debug)]
+struct FinishedStep {
+    work: Work,
+    attempt: u32,
+    is_retried: bool,
 }
 
 impl Queue {
     fn add(&mut self, work: Work, attempt: u32) {
-        if self.waiting.insert(work.clone()) {
+        if self.handled.contains(&work) {
+            self.added_again.insert(work);
+        } else if self.waiting.insert(work.clone()) {
             self.order.push_back((work, attempt));
         }
     }
 
+    /// Returns the next work item. The caller must call [`Self::end`] after it is handled.
     fn take(&mut self) -> Option<(Work, u32)> {
         let (work, attempt) = self.order.pop_front()?;
         self.waiting.remove(&work);
+        self.handled.insert(work.clone());
         Some((work, attempt))
+    }
+
+    fn end(&mut self, step: FinishedStep) {
+        self.handled.remove(&step.work);
+        if self.added_again.remove(&step.work) {
+            self.add(step.work, 1);
+        } else if step.is_retried {
+            self.add(step.work, step.attempt + 1);
+        }
     }
 }
 
@@ -118,6 +151,8 @@ pub(crate) enum Scope {
 pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: CancellationToken) {
     let mut changed = registry.store.subscribe();
     let mut queue = Queue::default();
+    // The steps that wait for a webhook.
+    let mut waiting = FuturesUnordered::new();
     let mut cursor = 0;
     loop {
         changed.mark_unchanged();
@@ -133,17 +168,15 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
                 enqueue(&registry, event, &mut queue);
             }
         }
+        while let Some(Some(step)) = waiting.next().now_or_never() {
+            queue.end(step);
+        }
         if let Some((work, attempt)) = queue.take() {
-            // A panic in one step must not stop the other controllers.
-            match catch_unwind(AssertUnwindSafe(|| perform(&registry, &work))) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::debug!(?work, attempt, ?error, "controller step failed");
-                    if attempt < ATTEMPTS && !error.is_not_found() {
-                        queue.add(work, attempt + 1);
-                    }
-                }
-                Err(_) => tracing::error!(?work, "controller step panicked"),
+            let mut step = Box::pin(perform_caught(registry.clone(), work.clone(), attempt));
+            match (&mut step).now_or_never() {
+                Some(step) => queue.end(step),
+                // The step waits for a webhook. Other objects do not wait for it.
+                None => waiting.push(step),
             }
             yield_to_clients(&registry).await;
             if stop.is_cancelled() {
@@ -153,6 +186,7 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
         }
         tokio::select! {
             result = changed.changed() => if result.is_err() { return },
+            Some(step) = waiting.next(), if !waiting.is_empty() => queue.end(step),
             () = stop.cancelled() => return,
         }
     }
@@ -312,20 +346,50 @@ fn is_deleting(registry: &Registry, resource: &str, key: &Key) -> bool {
         .is_some_and(|object| object.is_deleting())
 }
 
-fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
+/// Handles a work item. A panic is caught: it must not stop the other controllers.
+async fn perform_caught(registry: Arc<Registry>, work: Work, attempt: u32) -> FinishedStep {
+    let result = AssertUnwindSafe(perform(&registry, &work))
+        .catch_unwind()
+        .await;
+    let is_retried = match result {
+        Ok(Ok(())) => false,
+        Ok(Err(error)) => {
+            tracing::debug!(?work, attempt, ?error, "controller step failed");
+            let is_retried = attempt < ATTEMPTS && !error.is_not_found();
+            if is_retried && attempt >= IMMEDIATE_ATTEMPTS {
+                let doubled = 1 << (attempt - IMMEDIATE_ATTEMPTS);
+                tokio::time::sleep(BACKOFF.saturating_mul(doubled)).await;
+            }
+            is_retried
+        }
+        Err(_) => {
+            tracing::error!(?work, "controller step panicked");
+            false
+        }
+    };
+    FinishedStep {
+        work,
+        attempt,
+        is_retried,
+    }
+}
+
+async fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
     match work {
-        Work::Dependent { resource, key } => garbage::check_dependent(registry, resource, key),
-        Work::Owner { resource, key } => garbage::release_owner(registry, resource, key),
-        Work::AggregatedClusterRoles => aggregation::step(registry),
-        Work::Namespace(key) => namespaces::step(registry, key),
-        Work::CustomResourceDefinition(key) => crds::step(registry, key),
-        Work::ApiService(key) => api_services::step(registry, key),
-        Work::Deployment(key) => workloads::deployment::step(registry, key),
-        Work::ReplicaSet(key) => workloads::replicaset::step(registry, key),
-        Work::Pod(key) => workloads::pod::step(registry, key),
-        Work::PersistentVolumeClaim(key) => protection::release_claim(registry, key),
-        Work::PersistentVolume(key) => protection::release_volume(registry, key),
-        Work::PodDisruptionBudget(key) => disruption::step(registry, key),
-        Work::Service(key) => endpoints::step(registry, key),
+        Work::Dependent { resource, key } => {
+            garbage::check_dependent(registry, resource, key).await
+        }
+        Work::Owner { resource, key } => garbage::release_owner(registry, resource, key).await,
+        Work::AggregatedClusterRoles => aggregation::step(registry).await,
+        Work::Namespace(key) => namespaces::step(registry, key).await,
+        Work::CustomResourceDefinition(key) => crds::step(registry, key).await,
+        Work::ApiService(key) => api_services::step(registry, key).await,
+        Work::Deployment(key) => workloads::deployment::step(registry, key).await,
+        Work::ReplicaSet(key) => workloads::replicaset::step(registry, key).await,
+        Work::Pod(key) => workloads::pod::step(registry, key).await,
+        Work::PersistentVolumeClaim(key) => protection::release_claim(registry, key).await,
+        Work::PersistentVolume(key) => protection::release_volume(registry, key).await,
+        Work::PodDisruptionBudget(key) => disruption::step(registry, key).await,
+        Work::Service(key) => endpoints::step(registry, key).await,
     }
 }

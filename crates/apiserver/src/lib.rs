@@ -65,4 +65,4 @@ pub use front::{Endpoint, ServingCertificate};
 pub use response::{BodyError, ResponseBody};
 pub use server::{Options, Server};
 pub use service::Service;
-pub use service_resolver::ServiceAddress;
+pub use service_resolver::{LocalService, ServiceAddress};

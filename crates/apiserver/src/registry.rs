@@ -11,6 +11,7 @@ mod certificates;
 mod convert;
 mod create;
 mod delete;
+mod direct;
 mod ensure;
 mod escalation;
 mod hooks;
@@ -38,10 +39,11 @@ mod workloads;
 use std::sync::{Arc, OnceLock};
 
 use opkit_apimachinery::identity::segment_flaw;
+use serde_json::Value;
 
-use crate::admission::AdmissionPlugin;
+use crate::admission::{AdmissionPlugin, Notes};
 use crate::aggregator::Aggregator;
-use crate::authentication::{Authentication, TokenContext};
+use crate::authentication::{Authentication, Identity, TokenContext};
 use crate::authority::Authority;
 use crate::authorization::Authorizer;
 use crate::clock::Clock;
@@ -103,7 +105,7 @@ pub(crate) enum FieldValidation {
 }
 
 /// The options of a write, and the warnings for its response.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Write {
     /// The field manager.
     pub(crate) manager: String,
@@ -115,6 +117,21 @@ pub(crate) struct Write {
     pub(crate) warnings: Vec<String>,
     /// Whether a write of a role or binding is checked for escalation.
     pub(crate) escalation: Escalation,
+    /// The user of the request. `None` for a write by the control plane itself.
+    pub(crate) user: Option<Arc<Identity>>,
+    /// Whether the write does not pass webhooks and policies.
+    pub(crate) is_direct: bool,
+    /// Whether the request is a patch.
+    pub(crate) is_patch: bool,
+    /// The field manager and the field validation in the query of the request.
+    pub(crate) given_manager: Option<String>,
+    pub(crate) given_field_validation: Option<String>,
+    /// Whether the request deletes a collection.
+    pub(crate) is_collection: bool,
+    /// The options of a delete request, from its body and its query.
+    pub(crate) delete_options: Value,
+    /// The warnings and audit annotations of admission.
+    pub(crate) notes: Notes,
 }
 
 impl Write {
@@ -123,6 +140,15 @@ impl Write {
         Self {
             manager: manager.to_owned(),
             ..Self::default()
+        }
+    }
+
+    /// Returns the options for a write by the control plane itself that does not pass webhooks and
+    /// policies.
+    pub(crate) fn directly_by(manager: &str) -> Self {
+        Self {
+            is_direct: true,
+            ..Self::by(manager)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! An HTTP request on a resource, with its body read and not yet decoded.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{self, HeaderName};
 use http::request::Parts;
@@ -17,14 +19,14 @@ pub(crate) struct Request<'a> {
     pub(crate) content_type: &'a str,
     pub(crate) user_agent: &'a str,
     /// The authenticated user.
-    pub(crate) identity: &'a Identity,
+    pub(crate) identity: &'a Arc<Identity>,
     /// Whether the client asks for an upgrade of the connection, as for exec.
     pub(crate) is_upgrade: bool,
     pub(crate) body: Bytes,
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn new(parts: &'a Parts, identity: &'a Identity, body: Bytes) -> Self {
+    pub(crate) fn new(parts: &'a Parts, identity: &'a Arc<Identity>, body: Bytes) -> Self {
         Self {
             method: &parts.method,
             query: Query::parse(parts.uri.query().unwrap_or_default()),

@@ -116,14 +116,18 @@ impl ObjectResponse {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
-        for warning in &self.warnings {
-            // RFC 7234, code 299.
-            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-                headers.append(header::WARNING, value);
-            }
-        }
+        add_warnings(headers, &self.warnings);
         Ok(response)
+    }
+}
+
+/// Adds a `Warning` header with the code 299 of RFC 7234 for each warning.
+fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            headers.append(header::WARNING, value);
+        }
     }
 }
 
@@ -223,6 +227,7 @@ pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    add_warnings(response.headers_mut(), &error.warnings);
     response
 }
 

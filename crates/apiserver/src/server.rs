@@ -27,7 +27,7 @@ use crate::registry::{Registry, ServiceRanges, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, ServiceState};
 use crate::service_resolver::{ServiceAddress, ServiceResolver};
-use crate::status::ApiResult;
+use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::target::Target;
 use crate::workloads::pod::NODE;
@@ -302,13 +302,18 @@ impl Server {
         self.shared.address.get_or_init(|| endpoint.address());
         let registry = &self.shared.registry;
         registry.resolver.set_own_address(endpoint.address());
-        let published = registry
-            .publish_address(endpoint.address())
-            .and_then(|()| registry.publish_root_ca(registry.authority.pem()));
-        published.map_err(|error| StartError::InitialObject {
+        let fail = |error: ApiError| StartError::InitialObject {
             resource: "endpoints",
             cause: error.message(),
-        })?;
+        };
+        registry
+            .publish_address(endpoint.address())
+            .await
+            .map_err(fail)?;
+        registry
+            .publish_root_ca(registry.authority.pem())
+            .await
+            .map_err(fail)?;
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)
@@ -355,11 +360,11 @@ fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiR
     let kind = registry.builtin(group, plural)?;
     let target = Target::new(&kind, object::namespace(&object), "");
     let status = object::at(&object, &["status"]).clone();
-    let created = registry.create(&target, object, &mut Write::by("kube-apiserver"))?;
+    let created = registry.create_directly(&target, object, "kube-apiserver")?;
     if !status.is_null() && kind.subresource("status").is_some() {
         let target = Target::new(&kind, object::namespace(&created), object::name(&created))
             .subresource("status");
-        registry.modify(&target, &mut Write::by("kubelet"), |live| {
+        registry.modify_directly(&target, "kubelet", |live| {
             let mut new = live.clone();
             object::set(&mut new, &["status"], status.clone());
             Ok(new)

@@ -4,11 +4,17 @@
 //! The address of a program that serves in place of the Pods is given in the options. A Service of
 //! type `ExternalName` needs no option, as in Kubernetes.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::uri::Authority;
+use http::{Request, Response};
+use parking_lot::RwLock;
 
 use crate::object;
 use crate::store::{Key, Store};
@@ -71,10 +77,39 @@ impl FromStr for ServiceAddress {
     }
 }
 
+/// A program in this process that serves the requests of the API server to a Service, such as the
+/// webhooks of an operator under test. No socket is needed.
+pub trait LocalService: Send + Sync + 'static {
+    /// Returns the response to a request. The URI of the request is its path and query.
+    fn call(&self, request: Request<Bytes>) -> BoxFuture<'static, Response<Bytes>>;
+}
+
+impl<F> LocalService for F
+where
+    F: Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync + 'static,
+{
+    fn call(&self, request: Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> {
+        self(request)
+    }
+}
+
+/// The program behind a Service.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    /// A program that listens at an address.
+    Address(Authority),
+    /// A program in this process.
+    Local(Arc<dyn LocalService>),
+}
+
+/// Programs in this process, by the namespace and the name of their Service.
+type LocalServices = HashMap<(String, String), Arc<dyn LocalService>>;
+
 /// The addresses of all Services.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ServiceResolver {
     given: Vec<ServiceAddress>,
+    local: RwLock<LocalServices>,
     /// The address of the API server itself, which is the Service `default/kubernetes`.
     own: OnceLock<SocketAddr>,
 }
@@ -83,8 +118,44 @@ impl ServiceResolver {
     pub(crate) fn new(given: Vec<ServiceAddress>) -> Self {
         Self {
             given,
+            local: RwLock::default(),
             own: OnceLock::new(),
         }
+    }
+
+    /// Sets the program in this process that serves a Service. `None` removes it.
+    pub(crate) fn set_local(
+        &self,
+        namespace: &str,
+        name: &str,
+        service: Option<Arc<dyn LocalService>>,
+    ) {
+        let key = (namespace.to_owned(), name.to_owned());
+        let mut local = self.local.write();
+        match service {
+            Some(service) => local.insert(key, service),
+            None => local.remove(&key),
+        };
+    }
+
+    /// Returns the program behind a Service: one in this process, or else the address of the
+    /// Service.
+    ///
+    /// # Errors
+    /// A sentence with the reason why the Service has no address.
+    pub(crate) fn backend(
+        &self,
+        store: &Store,
+        namespace: &str,
+        name: &str,
+        port: u16,
+    ) -> Result<Backend, String> {
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(service) = self.local.read().get(&key) {
+            return Ok(Backend::Local(service.clone()));
+        }
+        let address = self.resolve(store, namespace, name, port)?;
+        Ok(Backend::Address(address))
     }
 
     /// Sets the address at which the API server listens. Only the first call has an effect.
@@ -135,6 +206,14 @@ impl ServiceResolver {
             "no program runs in the Pods of the Service {namespace}/{name}: set its address with \
              --service-address {namespace}/{name}=HOST:PORT"
         ))
+    }
+}
+
+impl fmt::Debug for ServiceResolver {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ServiceResolver")
+            .field("given", &self.given)
+            .finish_non_exhaustive()
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct ApiError {
     details: Value,
     /// Token with which a client can continue an expired list.
     continue_token: String,
+    /// Warnings for the client.
+    pub(crate) warnings: Vec<String>,
 }
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
@@ -29,6 +31,7 @@ impl ApiError {
             message: message.into(),
             details: Value::Null,
             continue_token: String::new(),
+            warnings: Vec::new(),
         }
     }
 

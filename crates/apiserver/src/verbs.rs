@@ -75,7 +75,7 @@ pub(crate) async fn respond(
         Verb::Create => handler.create().await,
         Verb::Update => handler.update().await,
         Verb::Patch => handler.patch().await,
-        Verb::Delete => handler.delete(),
+        Verb::Delete => handler.delete().await,
         Verb::DeleteCollection => handler.delete_collection().await,
     };
     let mut response = response?;

@@ -3,7 +3,9 @@
 //! A webhook is described by a file in the format of a kubeconfig: the cluster is the webhook, and
 //! the user has the credentials of the API server.
 
+mod client;
 mod config;
+mod go_error;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
 use crate::error::StartError;
+pub(crate) use client::{CallError, WebhookClients, roots};
 
 /// Number of attempts to call a webhook that fails with a transient error, as in Kubernetes.
 const ATTEMPTS: u32 = 5;

@@ -43,7 +43,7 @@ pub(crate) fn owned_by(owner: &Value) -> Value {
 
 /// Returns the objects of `resource` that `owner` controls. Before that, adopts objects without a
 /// controller that match the selector of `owner`, and releases objects that no longer match.
-fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
+async fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
     let selector = LabelSelector::from_object(object::at(owner, &["spec", "selector"]));
     let kind = registry.kind_stored(resource);
     let (Ok(selector), Some(kind)) = (selector, kind) else {
@@ -65,13 +65,15 @@ fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Va
             (true, false) if !is_leaving => {
                 change_owners(registry, &target, |owners| {
                     owners.retain(|o| object::text(o, &["uid"]) != object::uid(owner));
-                })?;
+                })
+                .await?;
             }
             (true, _) => claimed.push(object.decode()),
             (false, true) if controller.is_none() && !is_leaving => {
                 let adopted = change_owners(registry, &target, |owners| {
                     owners.push(owned_by(owner));
-                })?;
+                })
+                .await?;
                 claimed.push(adopted.into_object());
             }
             (false, _) => {}
@@ -80,23 +82,25 @@ fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Va
     Ok(claimed)
 }
 
-fn change_owners(
+async fn change_owners(
     registry: &Registry,
     target: &Target,
-    change: impl Fn(&mut Vec<Value>),
+    change: impl Fn(&mut Vec<Value>) + Sync,
 ) -> ApiResult<Committed> {
-    registry.modify(target, &mut Write::by(MANAGER), |live| {
-        let mut owners = object::items(live, &["metadata", "ownerReferences"]).to_vec();
-        change(&mut owners);
-        let mut new = live.clone();
-        let owners = if owners.is_empty() {
-            Value::Null
-        } else {
-            json!(owners)
-        };
-        object::set_meta(&mut new, "ownerReferences", owners);
-        Ok(new)
-    })
+    registry
+        .modify(target, &mut Write::by(MANAGER), |live| {
+            let mut owners = object::items(live, &["metadata", "ownerReferences"]).to_vec();
+            change(&mut owners);
+            let mut new = live.clone();
+            let owners = if owners.is_empty() {
+                Value::Null
+            } else {
+                json!(owners)
+            };
+            object::set_meta(&mut new, "ownerReferences", owners);
+            Ok(new)
+        })
+        .await
 }
 
 /// The content of a Kubernetes Event.
@@ -108,13 +112,13 @@ struct EventContent<'a> {
 
 /// Creates a Kubernetes Event about the object `regarding`. As in a cluster, a failure is only
 /// logged.
-fn record_event(registry: &Registry, regarding: &Value, content: &EventContent<'_>) {
-    if let Err(error) = try_record_event(registry, regarding, content) {
+async fn record_event(registry: &Registry, regarding: &Value, content: &EventContent<'_>) {
+    if let Err(error) = try_record_event(registry, regarding, content).await {
         tracing::debug!(?error, reason = content.reason, "cannot create an event");
     }
 }
 
-fn try_record_event(
+async fn try_record_event(
     registry: &Registry,
     regarding: &Value,
     content: &EventContent<'_>,
@@ -140,16 +144,18 @@ fn try_record_event(
         "reportingComponent": content.component, "reportingInstance": "",
         "firstTimestamp": now, "lastTimestamp": now, "eventTime": null,
     });
-    registry.create(
-        &Target::new(&kind, namespace, ""),
-        event,
-        &mut Write::by(content.component),
-    )?;
+    registry
+        .create(
+            &Target::new(&kind, namespace, ""),
+            event,
+            &mut Write::by(content.component),
+        )
+        .await?;
     Ok(())
 }
 
 /// Sets the fields in `status` in the status of an object, and keeps all other fields.
-fn set_status(
+async fn set_status(
     registry: &Registry,
     group: &str,
     plural: &str,
@@ -159,13 +165,15 @@ fn set_status(
 ) -> ApiResult<()> {
     let kind = registry.builtin(group, plural)?;
     let target = Target::new(&kind, &key.namespace, &key.name).subresource("status");
-    registry.modify(&target, &mut Write::by(manager), |live| {
-        let mut new = live.clone();
-        for (field, value) in status.as_object().into_iter().flatten() {
-            object::set(&mut new, &["status", field], value.clone());
-        }
-        Ok(new)
-    })?;
+    registry
+        .modify(&target, &mut Write::by(manager), |live| {
+            let mut new = live.clone();
+            for (field, value) in status.as_object().into_iter().flatten() {
+                object::set(&mut new, &["status", field], value.clone());
+            }
+            Ok(new)
+        })
+        .await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Creation;
+use super::Attributes;
 use crate::object;
 use crate::registry::Registry;
 use crate::status::ApiResult;
@@ -16,7 +16,7 @@ const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 /// the default of the cluster.
 pub(super) fn admit(
     registry: &Registry,
-    creation: &Creation<'_>,
+    attributes: &Attributes<'_>,
     pod: &mut Value,
 ) -> ApiResult<()> {
     let class = match object::text(pod, &["spec", "priorityClassName"]) {
@@ -24,7 +24,7 @@ pub(super) fn admit(
         name => {
             let class = registry.store.get(CLASSES, &Key::new("", name));
             let missing = || format!("no PriorityClass with name {name} was found");
-            Some(class.ok_or_else(|| creation.forbid(missing()))?)
+            Some(class.ok_or_else(|| attributes.forbid(missing()))?)
         }
     };
     let (priority, policy) = match &class {
@@ -36,14 +36,14 @@ pub(super) fn admit(
     };
     let given = object::at(pod, &["spec", "priority"]).as_i64();
     if let Some(given) = given.filter(|given| *given != priority) {
-        return Err(creation.forbid(format!(
+        return Err(attributes.forbid(format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority \
              admission controller computed {priority} from the given PriorityClass name"
         )));
     }
     let given = object::at(pod, &["spec", "preemptionPolicy"]).as_str();
     if let Some(given) = given.filter(|given| !policy.is_empty() && *given != policy) {
-        return Err(creation.forbid(format!(
+        return Err(attributes.forbid(format!(
             "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
              priority admission controller computed {policy} from the given PriorityClass name"
         )));

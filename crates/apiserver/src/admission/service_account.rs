@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Creation;
+use super::Attributes;
 use crate::object;
 use crate::registry::Registry;
 use crate::status::ApiResult;
@@ -20,19 +20,19 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE_MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// Sets the ServiceAccount of a Pod, and adds the volume with its token and its image pull secrets.
-pub(super) fn admit(
+pub(super) async fn admit(
     registry: &Registry,
-    creation: &Creation<'_>,
+    attributes: &Attributes<'_>,
     pod: &mut Value,
 ) -> ApiResult<()> {
     let annotations = object::at(pod, &["metadata", "annotations"]);
     if annotations.get(MIRROR).is_some() {
-        return check_mirror(creation, pod);
+        return check_mirror(attributes, pod);
     }
     if object::text(pod, &["spec", "serviceAccountName"]).is_empty() {
         set_account(pod, "default");
     }
-    let account = account_of(registry, creation, pod)?;
+    let account = account_of(registry, attributes, pod).await?;
     let own = object::at(pod, &["spec", "automountServiceAccountToken"]).as_bool();
     let general = object::at(&account, &["automountServiceAccountToken"]).as_bool();
     if own.or(general).unwrap_or(true) {
@@ -44,7 +44,7 @@ pub(super) fn admit(
             object::set(pod, &["spec", "imagePullSecrets"], json!(secrets));
         }
     }
-    check_secrets(creation, &account, pod)
+    check_secrets(attributes, &account, pod)
 }
 
 /// Sets `serviceAccountName` and the deprecated field `serviceAccount`.
@@ -55,7 +55,11 @@ fn set_account(pod: &mut Value, name: &str) {
 }
 
 /// Returns the ServiceAccount of a Pod.
-fn account_of(registry: &Registry, creation: &Creation<'_>, pod: &Value) -> ApiResult<Arc<Value>> {
+async fn account_of(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+) -> ApiResult<Arc<Value>> {
     let namespace = object::namespace(pod);
     let name = object::text(pod, &["spec", "serviceAccountName"]);
     let find = || {
@@ -65,24 +69,25 @@ fn account_of(registry: &Registry, creation: &Creation<'_>, pod: &Value) -> ApiR
     };
     let mut found = find();
     // Kubernetes waits here for the controller that creates the account of a new namespace.
-    if found.is_none() && name == "default" && registry.controllers && !creation.dry_run {
-        registry.create_default_account(namespace)?;
+    if found.is_none() && name == "default" && registry.controllers && !attributes.is_dry_run() {
+        // Boxed, because the account is created in the same way as the Pod.
+        Box::pin(registry.create_default_account(namespace)).await?;
         found = find();
     }
     found.ok_or_else(|| {
-        creation.forbid(format!(
+        attributes.forbid(format!(
             "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
         ))
     })
 }
 
 /// Checks a Pod that represents a static Pod of a kubelet: it may not use the API.
-fn check_mirror(creation: &Creation<'_>, pod: &Value) -> ApiResult<()> {
+fn check_mirror(attributes: &Attributes<'_>, pod: &Value) -> ApiResult<()> {
     if !object::text(pod, &["spec", "serviceAccountName"]).is_empty() {
-        return Err(creation.forbid("a mirror pod may not reference service accounts"));
+        return Err(attributes.forbid("a mirror pod may not reference service accounts"));
     }
     if !secrets_of(pod).is_empty() {
-        return Err(creation.forbid("a mirror pod may not reference secrets"));
+        return Err(attributes.forbid("a mirror pod may not reference secrets"));
     }
     let has_token = object::items(pod, &["spec", "volumes"])
         .iter()
@@ -91,7 +96,7 @@ fn check_mirror(creation: &Creation<'_>, pod: &Value) -> ApiResult<()> {
     match has_token {
         true => {
             let why = "a mirror pod may not use ServiceAccountToken volume projections";
-            Err(creation.forbid(why))
+            Err(attributes.forbid(why))
         }
         false => Ok(()),
     }
@@ -154,7 +159,7 @@ fn token_volume(name: &str) -> Value {
 type SecretReference = (String, String);
 
 /// Refuses a Pod with secrets that its ServiceAccount does not list, if the account requires it.
-fn check_secrets(creation: &Creation<'_>, account: &Value, pod: &Value) -> ApiResult<()> {
+fn check_secrets(attributes: &Attributes<'_>, account: &Value, pod: &Value) -> ApiResult<()> {
     let annotations = object::at(account, &["metadata", "annotations"]);
     let enforce = object::text(annotations, &[ENFORCE_MOUNTABLE_SECRETS]);
     // The values that Go's ParseBool takes for true.
@@ -172,7 +177,7 @@ fn check_secrets(creation: &Creation<'_>, account: &Value, pod: &Value) -> ApiRe
     let (volumes, containers) = (secret_volumes(pod), secret_variables(pod));
     for (what, secret) in volumes.into_iter().chain(containers) {
         if !allowed.contains(&secret) {
-            return Err(creation.forbid(format!(
+            return Err(attributes.forbid(format!(
                 "{what}secret.secretName=\"{secret}\" is not allowed because service account \
                  {called} does not reference that secret"
             )));
@@ -182,7 +187,7 @@ fn check_secrets(creation: &Creation<'_>, account: &Value, pod: &Value) -> ApiRe
     let own = names(pod, &["spec", "imagePullSecrets"]);
     for (index, secret) in own.iter().enumerate() {
         if !allowed.contains(secret) {
-            return Err(creation.forbid(format!(
+            return Err(attributes.forbid(format!(
                 "imagePullSecrets[{index}].name=\"{secret}\" is not allowed because service account \
                  {called} does not reference that imagePullSecret"
             )));

@@ -158,32 +158,34 @@ fn endpoint_flaw(
 
 /// Writes the condition `Available` of an APIService, unless it is the same already. Does nothing
 /// if the APIService is gone.
-pub(super) fn write(registry: &Registry, name: &str, condition: &Condition) -> ApiResult<()> {
+pub(super) async fn write(registry: &Registry, name: &str, condition: &Condition) -> ApiResult<()> {
     let kind = registry.builtin("apiregistration.k8s.io", "apiservices")?;
     let target = Target::new(&kind, "", name).subresource("status");
     let status = if condition.is_true { "True" } else { "False" };
     let now = registry.clock.now_rfc3339();
-    let written = registry.modify(&target, &mut Write::by("kube-apiserver"), |live| {
-        let mut conditions = object::items(live, &["status", "conditions"]).to_vec();
-        let mut new = json!({
-            "type": "Available", "status": status, "lastTransitionTime": now,
-            "reason": condition.reason, "message": condition.message,
-        });
-        let is_same_type = |old: &Value| object::text(old, &["type"]) == "Available";
-        match conditions.iter_mut().find(|old| is_same_type(old)) {
-            Some(old) => {
-                if object::text(old, &["status"]) == status {
-                    let time = object::at(old, &["lastTransitionTime"]).clone();
-                    object::set_field(&mut new, "lastTransitionTime", time);
+    let written = registry
+        .modify(&target, &mut Write::by("kube-apiserver"), |live| {
+            let mut conditions = object::items(live, &["status", "conditions"]).to_vec();
+            let mut new = json!({
+                "type": "Available", "status": status, "lastTransitionTime": now,
+                "reason": condition.reason, "message": condition.message,
+            });
+            let is_same_type = |old: &Value| object::text(old, &["type"]) == "Available";
+            match conditions.iter_mut().find(|old| is_same_type(old)) {
+                Some(old) => {
+                    if object::text(old, &["status"]) == status {
+                        let time = object::at(old, &["lastTransitionTime"]).clone();
+                        object::set_field(&mut new, "lastTransitionTime", time);
+                    }
+                    *old = new;
                 }
-                *old = new;
+                None => conditions.push(new),
             }
-            None => conditions.push(new),
-        }
-        let mut changed = live.clone();
-        object::set(&mut changed, &["status", "conditions"], json!(conditions));
-        Ok(changed)
-    });
+            let mut changed = live.clone();
+            object::set(&mut changed, &["status", "conditions"], json!(conditions));
+            Ok(changed)
+        })
+        .await;
     match written {
         Err(error) if error.is_not_found() => Ok(()),
         written => written.map(|_| ()),

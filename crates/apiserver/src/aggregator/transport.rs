@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
@@ -12,14 +10,14 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use serde_json::Value;
 
 use crate::authority::Pair;
 use crate::object;
 use crate::response::BoxError;
+use crate::webhook::roots;
 
 /// The body of a request to an aggregated API server.
 pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -58,22 +56,6 @@ pub(super) fn create(api_service: &Value, identity: &Pair) -> Result<Transport, 
         .enable_http1()
         .build();
     Ok(Client::builder(TokioExecutor::new()).build(connector))
-}
-
-/// Returns the certificates of a `caBundle`, which is PEM in base64.
-fn roots(bundle: &str) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    let pem = BASE64_STANDARD.decode(bundle);
-    let pem = pem.map_err(|error| format!("caBundle: {error}"))?;
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|error| format!("caBundle: {error}"))?;
-        let added = roots.add(certificate);
-        added.map_err(|error| format!("caBundle: {error}"))?;
-    }
-    if roots.is_empty() && !bundle.is_empty() {
-        return Err("unable to load root certificates: unable to parse bytes as PEM block".into());
-    }
-    Ok(roots)
 }
 
 /// A verifier that accepts every certificate of a server, for `insecureSkipTLSVerify`.

@@ -1,5 +1,6 @@
 //! Audit events in the format of `audit.k8s.io/v1`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -51,7 +52,7 @@ pub(super) struct Event {
     request_received_timestamp: String,
     stage_timestamp: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) annotations: BTreeMap<&'static str, String>,
+    pub(super) annotations: BTreeMap<Cow<'static, str>, String>,
 }
 
 /// A user, as in the group `authentication.k8s.io`. All fields are empty for a request that is not

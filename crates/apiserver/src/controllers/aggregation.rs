@@ -17,7 +17,7 @@ pub(super) const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
 /// Updates the rules of all ClusterRoles that aggregate other ClusterRoles.
-pub(crate) fn step(registry: &Registry) -> ApiResult<()> {
+pub(crate) async fn step(registry: &Registry) -> ApiResult<()> {
     let (roles, _) = registry.store.list(CLUSTER_ROLES, None);
     let kind = registry.builtin("rbac.authorization.k8s.io", "clusterroles")?;
     for role in &roles {
@@ -40,7 +40,9 @@ pub(crate) fn step(registry: &Registry) -> ApiResult<()> {
         };
         let mut write = Write::by(MANAGER);
         write.force = true;
-        registry.patch(&Target::new(&kind, "", name), &patch, &mut write)?;
+        registry
+            .patch(&Target::new(&kind, "", name), &patch, &mut write)
+            .await?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub(super) fn of_definition(event: &Event) -> Vec<Key> {
 
 /// Creates, reverts or deletes the APIService of a group version of CRDs. An APIService that a
 /// client has created, or that belongs to a built-in group, is left alone.
-pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some((version, group)) = key.name.split_once('.') else {
         return Ok(());
     };
@@ -47,7 +47,11 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let desired = served.map(|_| desired(group, version, OF_CRDS));
     let Some(live) = registry.store.get(API_SERVICES, key) else {
         return match desired {
-            Some(desired) => registry.ensure(GROUP, "apiservices", &desired, MANAGER),
+            Some(desired) => {
+                registry
+                    .ensure(GROUP, "apiservices", &desired, MANAGER)
+                    .await
+            }
             None => Ok(()),
         };
     };
@@ -57,9 +61,13 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     }
     match desired {
         Some(desired) if object::at(&live, &["spec"]) == object::at(&desired, &["spec"]) => Ok(()),
-        Some(desired) => registry.overwrite(GROUP, "apiservices", &desired, MANAGER),
+        Some(desired) => {
+            registry
+                .overwrite(GROUP, "apiservices", &desired, MANAGER)
+                .await
+        }
         None => match garbage::target(registry, API_SERVICES, key) {
-            Some(target) => garbage::delete(registry, &target, &live, "Background"),
+            Some(target) => garbage::delete(registry, &target, &live, "Background").await,
             None => Ok(()),
         },
     }

@@ -38,7 +38,7 @@ pub(super) fn budgets_of_pod(registry: &Registry, event: &Event) -> Vec<Key> {
 }
 
 /// Writes the status of a budget.
-pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(budget) = registry.store.get(RESOURCE, key) else {
         return Ok(());
     };
@@ -51,28 +51,30 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let kind = registry.builtin("policy", "poddisruptionbudgets")?;
     let target = Target::new(&kind, &key.namespace, &key.name).subresource("status");
     let now = registry.clock.now_rfc3339();
-    registry.modify(&target, &mut Write::by(MANAGER), |live| {
-        let disrupted = disrupted_pods(live, &pods);
-        let count = count(live, &pods, &disrupted, expected);
-        let mut new = live.clone();
-        let set = |new: &mut Value, field: &str, value: Value| {
-            object::set(new, &["status", field], value);
-        };
-        set(&mut new, "currentHealthy", json!(count.current_healthy));
-        set(&mut new, "desiredHealthy", json!(count.desired_healthy));
-        set(&mut new, "expectedPods", json!(count.expected_pods));
-        let allowed = count.disruptions_allowed;
-        set(&mut new, "disruptionsAllowed", json!(allowed));
-        let generation = object::at(live, &["metadata", "generation"]).clone();
-        set(&mut new, "observedGeneration", generation);
-        let disrupted = match disrupted.is_empty() {
-            true => Value::Null,
-            false => json!(disrupted),
-        };
-        set(&mut new, "disruptedPods", disrupted);
-        budgets::set_condition(&mut new, &now);
-        Ok(new)
-    })?;
+    registry
+        .modify(&target, &mut Write::by(MANAGER), |live| {
+            let disrupted = disrupted_pods(live, &pods);
+            let count = count(live, &pods, &disrupted, expected);
+            let mut new = live.clone();
+            let set = |new: &mut Value, field: &str, value: Value| {
+                object::set(new, &["status", field], value);
+            };
+            set(&mut new, "currentHealthy", json!(count.current_healthy));
+            set(&mut new, "desiredHealthy", json!(count.desired_healthy));
+            set(&mut new, "expectedPods", json!(count.expected_pods));
+            let allowed = count.disruptions_allowed;
+            set(&mut new, "disruptionsAllowed", json!(allowed));
+            let generation = object::at(live, &["metadata", "generation"]).clone();
+            set(&mut new, "observedGeneration", generation);
+            let disrupted = match disrupted.is_empty() {
+                true => Value::Null,
+                false => json!(disrupted),
+            };
+            set(&mut new, "disruptedPods", disrupted);
+            budgets::set_condition(&mut new, &now);
+            Ok(new)
+        })
+        .await?;
     Ok(())
 }
 

@@ -55,14 +55,14 @@ pub(super) fn service_of_slice(event: &Event) -> Option<Key> {
 }
 
 /// Writes the EndpointSlices and the Endpoints of a Service.
-pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let service = registry.store.get("services", key);
     let existing = slices::of_service(registry, key);
     let Some(service) = service else {
         // A Service and its EndpointSlices are deleted together, even if the garbage collector has
         // not seen the deletion yet.
         for slice in existing {
-            delete(registry, "discovery.k8s.io", "endpointslices", &slice)?;
+            delete(registry, "discovery.k8s.io", "endpointslices", &slice).await?;
         }
         return Ok(());
     };
@@ -75,8 +75,8 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
         .into_iter()
         .filter(|pod| selects(&service, pod) && has_address(pod))
         .collect();
-    slices::write(registry, &service, &pods, existing)?;
-    subsets::write(registry, &service, &pods)
+    slices::write(registry, &service, &pods, existing).await?;
+    subsets::write(registry, &service, &pods).await
 }
 
 fn selector(service: &Value) -> Option<&Map<String, Value>> {
@@ -168,19 +168,22 @@ fn is_headless(service: &Value) -> bool {
 
 /// Creates an object in the namespace of `service`. A namespace that is being deleted gets no
 /// objects.
-fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiResult<()> {
+async fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiResult<()> {
     let kind = registry.builtin(group, plural)?;
     let target = Target::new(&kind, object::namespace(&object), "");
-    match registry.create(&target, object, &mut Write::by(super::MANAGER)) {
+    match registry
+        .create(&target, object, &mut Write::by(super::MANAGER))
+        .await
+    {
         Err(error) if error.code == 403 => Ok(()),
         created => created.map(|_| ()),
     }
 }
 
-fn delete(registry: &Registry, group: &str, plural: &str, object: &Value) -> ApiResult<()> {
+async fn delete(registry: &Registry, group: &str, plural: &str, object: &Value) -> ApiResult<()> {
     let kind = registry.builtin(group, plural)?;
     let target = Target::new(&kind, object::namespace(object), object::name(object));
-    match garbage::delete(registry, &target, object, "Background") {
+    match garbage::delete(registry, &target, object, "Background").await {
         Err(error) if error.is_not_found() => Ok(()),
         deleted => deleted,
     }

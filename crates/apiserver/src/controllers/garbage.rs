@@ -12,7 +12,11 @@ use crate::target::Target;
 
 /// Deletes an object whose owners are all gone. If only some owners are gone, removes the
 /// references to these owners.
-pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
+pub(super) async fn check_dependent(
+    registry: &Registry,
+    resource: &str,
+    key: &Key,
+) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
     };
@@ -33,7 +37,8 @@ pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) ->
         }
         return retain_owners(registry, &target, |owner| {
             look_up(registry, owner, key) == Owner::Present
-        });
+        })
+        .await;
     }
     let waiting = states.contains(&Owner::Waiting);
     let has_dependents = !registry.store.dependents(object::uid(&object)).is_empty();
@@ -42,12 +47,12 @@ pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) ->
         () if waiting && has_dependents => "Foreground",
         () => "Background",
     };
-    delete(registry, &target, &object, policy)
+    delete(registry, &target, &object, policy).await
 }
 
 /// Removes the finalizers `foregroundDeletion` and `orphan` from an object once its blocking
 /// dependents have been deleted or its dependents have been orphaned.
-pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
+pub(super) async fn release_owner(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
     };
@@ -65,14 +70,15 @@ pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> A
             if let Some(target) = self::target(registry, resource, &Key::of(dependent)) {
                 retain_owners(registry, &target, |owner| {
                     object::text(owner, &["uid"]) != uid
-                })?;
+                })
+                .await?;
             }
         }
-        return remove_finalizer(registry, &target, ORPHAN);
+        return remove_finalizer(registry, &target, ORPHAN).await;
     }
     if finalizers.contains(&FOREGROUND) {
         for (resource, dependent) in &dependents {
-            check_dependent(registry, resource, &Key::of(dependent))?;
+            check_dependent(registry, resource, &Key::of(dependent)).await?;
         }
         let owns_object = |dependent: &Value| {
             object::items(&object, &["metadata", "ownerReferences"])
@@ -97,32 +103,34 @@ pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> A
             .iter()
             .any(|(_, object)| blocks(object));
         if !blocked {
-            return remove_finalizer(registry, &target, FOREGROUND);
+            return remove_finalizer(registry, &target, FOREGROUND).await;
         }
     }
     Ok(())
 }
 
 /// Removes one finalizer from an object.
-pub(super) fn remove_finalizer(
+pub(super) async fn remove_finalizer(
     registry: &Registry,
     target: &Target,
     finalizer: &str,
 ) -> ApiResult<()> {
-    registry.modify(target, &mut Write::by(MANAGER), |live| {
-        let mut new = live.clone();
-        let kept: Vec<&str> = object::finalizers(live)
-            .into_iter()
-            .filter(|f| *f != finalizer)
-            .collect();
-        object::set_meta(&mut new, "finalizers", json!(kept));
-        Ok(new)
-    })?;
+    registry
+        .modify(target, &mut Write::by(MANAGER), |live| {
+            let mut new = live.clone();
+            let kept: Vec<&str> = object::finalizers(live)
+                .into_iter()
+                .filter(|f| *f != finalizer)
+                .collect();
+            object::set_meta(&mut new, "finalizers", json!(kept));
+            Ok(new)
+        })
+        .await?;
     Ok(())
 }
 
 /// Deletes the object with this UID. A newer object with the same name is not deleted.
-pub(super) fn delete(
+pub(super) async fn delete(
     registry: &Registry,
     target: &Target,
     object: &Value,
@@ -138,6 +146,7 @@ pub(super) fn delete(
     };
     registry
         .delete(target, &options, &Write::by(MANAGER))
+        .await
         .map(|_| ())
 }
 
@@ -179,22 +188,24 @@ fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
 }
 
 /// Removes from an object the owner references for which `keep` returns false.
-fn retain_owners(
+async fn retain_owners(
     registry: &Registry,
     target: &Target,
-    keep: impl Fn(&Value) -> bool,
+    keep: impl Fn(&Value) -> bool + Sync,
 ) -> ApiResult<()> {
-    registry.modify(target, &mut Write::by(MANAGER), |live| {
-        let owners = object::items(live, &["metadata", "ownerReferences"]).iter();
-        let kept: Vec<&Value> = owners.filter(|owner| keep(owner)).collect();
-        let mut new = live.clone();
-        let kept = if kept.is_empty() {
-            Value::Null
-        } else {
-            json!(kept)
-        };
-        object::set_meta(&mut new, "ownerReferences", kept);
-        Ok(new)
-    })?;
+    registry
+        .modify(target, &mut Write::by(MANAGER), |live| {
+            let owners = object::items(live, &["metadata", "ownerReferences"]).iter();
+            let kept: Vec<&Value> = owners.filter(|owner| keep(owner)).collect();
+            let mut new = live.clone();
+            let kept = if kept.is_empty() {
+                Value::Null
+            } else {
+                json!(kept)
+            };
+            object::set_meta(&mut new, "ownerReferences", kept);
+            Ok(new)
+        })
+        .await?;
     Ok(())
 }

@@ -11,20 +11,20 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(namespace) = registry.store.get("namespaces", key) else {
         return Ok(());
     };
     if object::is_deleting(&namespace) {
-        empty(registry, &key.name)
+        empty(registry, &key.name).await
     } else {
-        registry.create_default_account(&key.name)?;
-        registry.write_root_ca(&key.name)
+        registry.create_default_account(&key.name).await?;
+        registry.write_root_ca(&key.name).await
     }
 }
 
 /// Deletes all objects in a namespace, and then removes the finalizer of the namespace.
-fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
+async fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
     let mut left = false;
     for resource in registry.store.resources_in(namespace) {
         let (objects, _) = registry.store.list(&resource, Some(namespace));
@@ -34,7 +34,7 @@ fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
                 continue;
             };
             if !object::is_deleting(&object) {
-                garbage::delete(registry, &target, &object, "Background")?;
+                garbage::delete(registry, &target, &object, "Background").await?;
             }
         }
     }
@@ -44,10 +44,12 @@ fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
     }
     let kind = registry.builtin("", "namespaces")?;
     let target = Target::new(&kind, "", namespace).subresource("finalize");
-    registry.modify(&target, &mut Write::by(MANAGER), |live| {
-        let mut new = live.clone();
-        object::set(&mut new, &["spec", "finalizers"], Value::Null);
-        Ok(new)
-    })?;
+    registry
+        .modify(&target, &mut Write::by(MANAGER), |live| {
+            let mut new = live.clone();
+            object::set(&mut new, &["spec", "finalizers"], Value::Null);
+            Ok(new)
+        })
+        .await?;
     Ok(())
 }

@@ -25,21 +25,23 @@ pub(super) fn claims_of_pod(pod: &Value) -> Vec<Key> {
 }
 
 /// Removes the finalizer of a deleted claim that no Pod uses.
-pub(super) fn release_claim(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn release_claim(registry: &Registry, key: &Key) -> ApiResult<()> {
     release(registry, CLAIMS, key, CLAIM_PROTECTION, |_| {
         let (pods, _) = registry.store.list("pods", Some(&key.namespace));
         pods.iter().any(|pod| claims_of_pod(pod).contains(key))
     })
+    .await
 }
 
 /// Removes the finalizer of a deleted volume that is not bound.
-pub(super) fn release_volume(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(super) async fn release_volume(registry: &Registry, key: &Key) -> ApiResult<()> {
     release(registry, VOLUMES, key, VOLUME_PROTECTION, |volume| {
         object::text(volume, &["status", "phase"]) == "Bound"
     })
+    .await
 }
 
-fn release(
+async fn release(
     registry: &Registry,
     resource: &str,
     key: &Key,
@@ -54,7 +56,7 @@ fn release(
         return Ok(());
     }
     match garbage::target(registry, resource, key) {
-        Some(target) => garbage::remove_finalizer(registry, &target, finalizer),
+        Some(target) => garbage::remove_finalizer(registry, &target, finalizer).await,
         None => Ok(()),
     }
 }

@@ -21,33 +21,35 @@ const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 impl Registry {
     /// Accepts the names of a CRD, sets its status, and serves its kinds if the CRD is established.
     /// Other CRDs may then get names that this CRD has given up.
-    pub(crate) fn establish(&self, crd: &Value) -> ApiResult<()> {
+    pub(crate) async fn establish(&self, crd: &Value) -> ApiResult<()> {
         let kind = self.builtin("apiextensions.k8s.io", "customresourcedefinitions")?;
         let target = Target::new(&kind, "", object::name(crd)).subresource("status");
         let now = self.clock.now_rfc3339();
         let group = object::text(crd, &["spec", "group"]);
         let used = UsedNames::of(self.crds_of(group).iter().map(AsRef::as_ref));
-        let updated = self.modify(&target, &mut Write::by("kube-apiserver"), |live| {
+        let write = &mut Write::by("kube-apiserver");
+        let updated = self.modify(&target, write, |live| {
             let mut new = live.clone();
             set_status(&mut new, &used, &now);
             Ok(new)
-        })?;
+        });
+        let updated = updated.await?;
         self.serve(&updated);
         let accepted = |crd: &Value| object::at(crd, &["status", "acceptedNames"]).clone();
         if accepted(crd) != accepted(&updated) {
-            self.reconsider_names(group, object::name(crd));
+            self.reconsider_names(group, object::name(crd)).await;
         }
         Ok(())
     }
 
     /// Accepts the names of the CRDs of a group again, except of the CRD `except`.
-    pub(crate) fn reconsider_names(&self, group: &str, except: &str) {
+    pub(crate) async fn reconsider_names(&self, group: &str, except: &str) {
         for crd in self.crds_of(group) {
             let is_waiting = !naming::is_accepted(&crd) && !object::is_deleting(&crd);
             if object::name(&crd) == except || !is_waiting {
                 continue;
             }
-            if let Err(error) = self.establish(&crd) {
+            if let Err(error) = Box::pin(self.establish(&crd)).await {
                 tracing::error!(crd = object::name(&crd), ?error, "cannot accept the names");
             }
         }
@@ -90,13 +92,13 @@ impl Registry {
     }
 
     /// Stops serving the kinds of a deleted CRD, and gives its names to other CRDs of the group.
-    pub(crate) fn stop_serving(&self, crd: &Value) {
+    pub(crate) async fn stop_serving(&self, crd: &Value) {
         let group = object::text(crd, &["spec", "group"]);
         let plural = object::text(crd, &["spec", "names", "plural"]);
         if !Catalog::is_builtin(group, plural) {
             self.catalog.remove(group, plural);
         }
-        self.reconsider_names(group, object::name(crd));
+        self.reconsider_names(group, object::name(crd)).await;
     }
 
     /// Refuses to create an object of a CRD that is being deleted.
@@ -117,7 +119,6 @@ impl Registry {
 
 /// Sets the status of a CRD that is not being deleted.
 fn set_status(crd: &mut Value, used: &UsedNames, now: &str) {
-    naming::accept(crd, used, now);
     if let Some((status, reason, message)) = approval::condition(crd) {
         let condition = Condition {
             type_: "KubernetesAPIApprovalPolicyConformant",
@@ -129,6 +130,7 @@ fn set_status(crd: &mut Value, used: &UsedNames, now: &str) {
             conditions::set(crd, &condition, now);
         }
     }
+    naming::accept(crd, used, now);
     naming::establish(crd, validation::is_valid_ca_bundle(crd), now);
 }
 

@@ -13,7 +13,7 @@ use crate::target::Target;
 
 impl Registry {
     /// Applies a configuration, and returns the stored object and whether the object was created.
-    pub(super) fn apply(
+    pub(super) async fn apply(
         &self,
         target: &Target,
         config: &Value,
@@ -22,7 +22,7 @@ impl Registry {
         let config = self.configuration(target, config, write)?;
         if target.subresource == "scale" {
             let change = ScaleChange::Apply(&config.body);
-            let object = self.update_scale(target, write, &change)?;
+            let object = self.update_scale(target, write, &change).await?;
             return Ok((object, false));
         }
         if target.subresource.is_empty() && self.stored(target).is_err() {
@@ -35,7 +35,7 @@ impl Registry {
                 return Err(ApiError::conflict(&target.kind, &target.name, &reason));
             }
             let new = self.merge(&config, None)?;
-            match self.create_by(WrittenBy::Apply, target, new, write) {
+            match self.create_by(WrittenBy::Apply, target, new, write).await {
                 Ok(created) => return Ok((created, true)),
                 // Another client created the object meanwhile: apply to that object.
                 Err(error) if error.code == 409 => {}
@@ -43,7 +43,9 @@ impl Registry {
             }
         }
         let merge = |live: &Value| self.merge(&config, Some(live));
-        let object = self.modify_by(WrittenBy::Apply, target, write, merge)?;
+        let object = self
+            .modify_by(WrittenBy::Apply, target, write, merge)
+            .await?;
         Ok((object, false))
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
 use super::{Registry, Write, api_services, convert, metadata, pods, rules};
-use crate::admission::{self, Creation};
+use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -16,7 +16,7 @@ const GENERATE_NAME_ATTEMPTS: usize = 8;
 
 impl Registry {
     /// Creates the object in `body`, and returns the stored object.
-    pub(crate) fn create(
+    pub(crate) async fn create(
         &self,
         target: &Target,
         mut body: Value,
@@ -24,7 +24,7 @@ impl Registry {
     ) -> ApiResult<Committed> {
         self.check_unknown_fields(&target.kind, &body, write)?;
         write.warnings.extend(metadata::dedup_owners(&mut body));
-        self.create_by(WrittenBy::Update, target, body, write)
+        self.create_by(WrittenBy::Update, target, body, write).await
     }
 
     /// Completes a review, which is not stored, like an object to create: sets the namespace, and
@@ -42,9 +42,33 @@ impl Registry {
         Ok(review)
     }
 
+    /// Runs both phases of admission on an object that a client creates and that is not stored, such
+    /// as a Binding.
+    pub(crate) async fn admit_unstored(
+        &self,
+        target: &Target,
+        object: &mut Value,
+        write: &Write,
+    ) -> ApiResult<()> {
+        let name = match target.name.as_str() {
+            "" => object::name(object).to_owned(),
+            name => name.to_owned(),
+        };
+        let attributes = Attributes {
+            operation: Operation::Create,
+            target,
+            name: &name,
+            name_in_errors: &name,
+            old: None,
+            write,
+        };
+        admission::mutate(self, &attributes, object).await?;
+        admission::validate(self, &attributes, Some(object)).await
+    }
+
     /// Creates the object in `body` like [`Self::create`], but also for a server-side apply, and
     /// without the check for unknown fields.
-    pub(super) fn create_by(
+    pub(super) async fn create_by(
         &self,
         by: WrittenBy,
         target: &Target,
@@ -105,19 +129,28 @@ impl Registry {
             if by == WrittenBy::Update {
                 self.attribute(target, None, &mut object, write)?;
             }
-            let creation = Creation {
-                kind,
-                name: &name_in_errors,
-                dry_run: write.dry_run,
+            let attributes = Attributes {
+                operation: Operation::Create,
+                target,
+                name: if generated { "" } else { &name_in_errors },
+                name_in_errors: &name_in_errors,
+                old: None,
+                write,
             };
-            admission::admit(self, &creation, &mut object)?;
+            admission::mutate(self, &attributes, &mut object).await?;
             set_initial_fields(kind, &mut object, &self.clock.now_rfc3339());
             let allocation = self.allocate_create(kind, &mut object, write.dry_run)?;
             if rules::is_crd(kind) {
                 crate::crd::set_initial_status(&mut object);
             }
             let warnings = self.validate(kind, &object)?;
-            match self.insert(target, object, write) {
+            let name = object::name(&object).to_owned();
+            let named = Attributes {
+                name: &name,
+                ..attributes
+            };
+            admission::validate(self, &named, Some(&object)).await?;
+            match self.insert(target, object, write).await {
                 Err(error)
                     if error.code == 409 && generated && attempt < GENERATE_NAME_ATTEMPTS => {}
                 Ok(stored) => {
@@ -130,7 +163,12 @@ impl Registry {
         Err(ApiError::internal("no free name was found"))
     }
 
-    fn insert(&self, target: &Target, mut object: Value, write: &Write) -> ApiResult<Committed> {
+    async fn insert(
+        &self,
+        target: &Target,
+        mut object: Value,
+        write: &Write,
+    ) -> ApiResult<Committed> {
         let kind = &target.kind;
         convert::to_storage(kind, &mut object);
         let storage = target.storage();
@@ -144,7 +182,7 @@ impl Registry {
         self.check_size(kind, &object)?;
         let key = Key::of(&object);
         match self.store.put(&storage, Expected::Absent, object) {
-            Ok(stored) => Ok(self.after_write(kind, stored)),
+            Ok(stored) => Ok(self.after_write(kind, stored).await),
             Err(CommitError::Exists | CommitError::Missing | CommitError::Moved) => {
                 let found = self.store.stored(&storage, &key);
                 let ending = found.is_some_and(|found| found.is_deleting());

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use opkit_apimachinery::structural::FieldError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::modify::is_finished;
 use super::{Registry, Write, rules};
+use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Expected, Stored};
@@ -24,21 +25,35 @@ pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The body of a delete request.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grace_period_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preconditions: Option<Preconditions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) propagation_policy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) orphan_dependents: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dry_run: Option<Vec<String>>,
 }
 
+impl DeleteOptions {
+    /// Returns the options that are set as a JSON object.
+    pub(crate) fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
 /// The UID and the resource version that an object must have to be deleted.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource_version: Option<String>,
 }
 
@@ -54,7 +69,7 @@ pub(crate) enum Deleted {
 impl Registry {
     /// Deletes one object. An object with finalizers or a grace period is only marked as being
     /// deleted.
-    pub(crate) fn delete(
+    pub(crate) async fn delete(
         &self,
         target: &Target,
         options: &DeleteOptions,
@@ -72,6 +87,9 @@ impl Registry {
             self.check_preconditions(target, options, &live)?;
             let mut new = live.clone();
             self.mark_deleted(target, options, &mut new)?;
+            if new != live || is_finished(&target.kind, &new) {
+                self.admit_delete(target, &live, write).await?;
+            }
             let outcome = if is_finished(&target.kind, &new) {
                 if write.dry_run {
                     return Ok(Deleted::Gone(live));
@@ -79,13 +97,16 @@ impl Registry {
                 let removed =
                     self.store
                         .remove(&target.storage(), &target.key(), stored.revision());
-                removed.map(|removed| {
-                    self.after_delete(&target.kind, &live);
-                    let mut last = live;
-                    let version = json!(removed.revision().to_string());
-                    object::set_meta(&mut last, "resourceVersion", version);
-                    Deleted::Gone(last)
-                })
+                match removed {
+                    Err(error) => Err(error),
+                    Ok(removed) => {
+                        self.after_delete(&target.kind, &live).await;
+                        let mut last = live;
+                        let version = json!(removed.revision().to_string());
+                        object::set_meta(&mut last, "resourceVersion", version);
+                        Ok(Deleted::Gone(last))
+                    }
+                }
             } else if write.dry_run || new == live {
                 return Ok(Deleted::Pending(live));
             } else {
@@ -102,9 +123,28 @@ impl Registry {
         }
     }
 
+    /// Runs both phases of admission on a delete of the stored object `live`.
+    async fn admit_delete(&self, target: &Target, live: &Value, write: &Write) -> ApiResult<()> {
+        let old = super::from_storage(&target.kind, live.clone());
+        let attributes = Attributes {
+            operation: Operation::Delete,
+            target,
+            name: if write.is_collection {
+                ""
+            } else {
+                &target.name
+            },
+            name_in_errors: &target.name,
+            old: Some(&old),
+            write,
+        };
+        admission::mutate(self, &attributes, &mut Value::Null).await?;
+        admission::validate(self, &attributes, None).await
+    }
+
     /// Deletes these objects of a kind, and ignores objects that another client has already
     /// deleted.
-    pub(crate) fn delete_all(
+    pub(crate) async fn delete_all(
         &self,
         kind: &Arc<Kind>,
         objects: &[Arc<Stored>],
@@ -113,7 +153,7 @@ impl Registry {
     ) -> ApiResult<()> {
         for object in objects {
             let one = Target::new(kind, object.namespace(), object.name());
-            match self.delete(&one, options, write) {
+            match self.delete(&one, options, write).await {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
             }

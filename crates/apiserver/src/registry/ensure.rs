@@ -10,7 +10,7 @@ use crate::target::Target;
 impl Registry {
     /// Creates the object `desired` of a built-in kind, or gives the existing object its fields.
     /// In `metadata`, only labels and annotations are changed.
-    pub(crate) fn ensure(
+    pub(crate) async fn ensure(
         &self,
         group: &str,
         plural: &str,
@@ -20,19 +20,22 @@ impl Registry {
         let kind = self.builtin(group, plural)?;
         let target = Target::new(&kind, object::namespace(desired), object::name(desired));
         if self.stored(&target).is_ok() {
-            return self.overwrite(group, plural, desired, manager);
+            return self.overwrite(group, plural, desired, manager).await;
         }
         let collection = Target::new(&kind, object::namespace(desired), "");
-        match self.create(&collection, desired.clone(), &mut Write::by(manager)) {
+        let mut write = Write::by(manager);
+        match self.create(&collection, desired.clone(), &mut write).await {
             // Another task created the object meanwhile.
-            Err(error) if error.code == 409 => self.overwrite(group, plural, desired, manager),
+            Err(error) if error.code == 409 => {
+                self.overwrite(group, plural, desired, manager).await
+            }
             created => created.map(|_| ()),
         }
     }
 
     /// Gives an existing object the fields of `desired`. In `metadata`, only labels and annotations
     /// are changed.
-    pub(crate) fn overwrite(
+    pub(crate) async fn overwrite(
         &self,
         group: &str,
         plural: &str,
@@ -53,7 +56,8 @@ impl Registry {
                 object::set_meta(&mut new, field, value);
             }
             Ok(new)
-        })?;
+        })
+        .await?;
         Ok(())
     }
 }

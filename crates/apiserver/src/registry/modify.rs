@@ -16,39 +16,41 @@ const COMMIT_ATTEMPTS: usize = 5;
 impl Registry {
     /// Changes a stored object. `change` returns the new object for the live object, and is called
     /// again if another client writes the object before the commit.
-    pub(crate) fn modify(
+    pub(crate) async fn modify(
         &self,
         target: &Target,
         write: &mut Write,
-        change: impl Fn(&Value) -> ApiResult<Value>,
+        change: impl Fn(&Value) -> ApiResult<Value> + Send,
     ) -> ApiResult<Committed> {
         self.modify_by(WrittenBy::Update, target, write, change)
+            .await
     }
 
     /// Changes a stored object like [`Self::modify`], but no field manager owns the changes.
-    pub(super) fn modify_unmanaged(
+    pub(super) async fn modify_unmanaged(
         &self,
         target: &Target,
         write: &Write,
-        change: impl Fn(&Value) -> ApiResult<Value>,
+        change: impl Fn(&Value) -> ApiResult<Value> + Send,
     ) -> ApiResult<Committed> {
         self.modify_by(WrittenBy::Storage, target, write, change)
+            .await
     }
 
     /// Changes a stored object like [`Self::modify`], but also for a server-side apply.
-    pub(super) fn modify_by(
+    pub(super) async fn modify_by(
         &self,
         by: WrittenBy,
         target: &Target,
         write: &Write,
-        change: impl Fn(&Value) -> ApiResult<Value>,
+        change: impl Fn(&Value) -> ApiResult<Value> + Send,
     ) -> ApiResult<Committed> {
         for _ in 0..COMMIT_ATTEMPTS {
             let stored = self.stored(target)?;
             let live = convert::from_storage(&target.kind, stored.decode());
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
-            let prepared = self.prepare_update(by, target, &live, new, write)?;
+            let prepared = self.prepare_update(by, target, &live, new, write).await?;
             let Prepared {
                 object: mut new,
                 allocation,
@@ -70,7 +72,7 @@ impl Registry {
             if !write.dry_run {
                 self.check_size(&target.kind, &new)?;
             }
-            match self.commit(target, &stored, new, write) {
+            match self.commit(target, &stored, new, write).await {
                 Err(CommitError::Moved) => {}
                 Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),
                 Ok(stored) => {
@@ -83,7 +85,7 @@ impl Registry {
     }
 
     /// Stores `new` in place of `stored`, or removes the object if its last finalizer is gone.
-    fn commit(
+    async fn commit(
         &self,
         target: &Target,
         stored: &Stored,
@@ -97,7 +99,7 @@ impl Registry {
         if is_finished(&target.kind, &new) {
             self.store
                 .remove(&target.storage(), &target.key(), revision)?;
-            self.after_delete(&target.kind, &new);
+            self.after_delete(&target.kind, &new).await;
             // The response has the version that was read; only the watch event has the version of
             // the deletion.
             return Ok(Committed::unstored(new));
@@ -105,7 +107,7 @@ impl Registry {
         let stored = self
             .store
             .put(&target.storage(), Expected::Revision(revision), new)?;
-        Ok(self.after_write(&target.kind, stored))
+        Ok(self.after_write(&target.kind, stored).await)
     }
 }
 

@@ -18,7 +18,7 @@ const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the k
 
 impl Registry {
     /// Creates the ServiceAccount `default` of a namespace, unless it exists.
-    pub(crate) fn create_default_account(&self, namespace: &str) -> ApiResult<()> {
+    pub(crate) async fn create_default_account(&self, namespace: &str) -> ApiResult<()> {
         let key = Key::new(namespace, "default");
         if self.store.get("serviceaccounts", &key).is_some() {
             return Ok(());
@@ -27,7 +27,8 @@ impl Registry {
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let mut write = Write::by(CONTROLLER_MANAGER);
-        match self.create(&Target::new(&kind, namespace, ""), account, &mut write) {
+        let target = Target::new(&kind, namespace, "");
+        match self.create(&target, account, &mut write).await {
             // Another task created the account meanwhile.
             Err(error) if error.code == 409 => Ok(()),
             created => created.map(|_| ()),
@@ -36,7 +37,7 @@ impl Registry {
 
     /// Writes the certificate authority into the ConfigMap `kube-root-ca.crt` of a namespace. Does
     /// nothing until the authority is published.
-    pub(crate) fn write_root_ca(&self, namespace: &str) -> ApiResult<()> {
+    pub(crate) async fn write_root_ca(&self, namespace: &str) -> ApiResult<()> {
         let Some(pem) = self.root_ca.get() else {
             return Ok(());
         };
@@ -54,14 +55,17 @@ impl Registry {
         });
         match is_same {
             true => Ok(()),
-            false => self.ensure("", "configmaps", &desired, CONTROLLER_MANAGER),
+            false => {
+                self.ensure("", "configmaps", &desired, CONTROLLER_MANAGER)
+                    .await
+            }
         }
     }
 
     /// Publishes the certificate authority of the API server: in the ConfigMap
     /// `extension-apiserver-authentication`, which aggregated API servers read, and, if the
     /// controllers of a cluster run, in every namespace.
-    pub(crate) fn publish_root_ca(&self, pem: &str) -> ApiResult<()> {
+    pub(crate) async fn publish_root_ca(&self, pem: &str) -> ApiResult<()> {
         if self.root_ca.set(pem.to_owned()).is_err() {
             return Ok(());
         }
@@ -80,12 +84,13 @@ impl Registry {
                 "requestheader-username-headers": "[\"X-Remote-User\"]",
             },
         });
-        self.ensure("", "configmaps", &trust, "kube-apiserver")?;
+        self.ensure("", "configmaps", &trust, "kube-apiserver")
+            .await?;
         if self.controllers {
             let (namespaces, _) = self.store.list("namespaces", None);
             for namespace in namespaces {
                 if !object::is_deleting(&namespace) {
-                    self.write_root_ca(object::name(&namespace))?;
+                    self.write_root_ca(object::name(&namespace)).await?;
                 }
             }
         }

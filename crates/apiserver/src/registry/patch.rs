@@ -45,14 +45,14 @@ pub(crate) struct Patch {
 impl Registry {
     /// Patches the object, and returns the stored object and whether the object was created. Only
     /// server-side apply creates an object that does not exist.
-    pub(crate) fn patch(
+    pub(crate) async fn patch(
         &self,
         target: &Target,
         patch: &Patch,
         write: &mut Write,
     ) -> ApiResult<(Committed, bool)> {
         if patch.type_ == PatchType::Apply {
-            return self.apply(target, &patch.body, write);
+            return self.apply(target, &patch.body, write).await;
         }
         if write.force {
             let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
@@ -82,7 +82,9 @@ impl Registry {
                 }
                 Ok(scale)
             };
-            let object = self.update_scale(target, write, &ScaleChange::Update(&change))?;
+            let object = self
+                .update_scale(target, write, &ScaleChange::Update(&change))
+                .await?;
             return Ok((object, false));
         }
         // Unknown fields are reported for the patched object, and only once: the change below may
@@ -91,7 +93,9 @@ impl Registry {
         let patched = self.patched(target, patch, &live)?;
         merge::check_patched(target, &live, &patched)?;
         self.check_unknown_fields(&target.kind, &patched, write)?;
-        let object = self.modify(target, write, |live| self.patched(target, patch, live))?;
+        let object = self
+            .modify(target, write, |live| self.patched(target, patch, live))
+            .await?;
         Ok((object, false))
     }
 }

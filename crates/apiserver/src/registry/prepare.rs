@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::services::{self, Allocation};
 use super::{Registry, Write, certificates, identity, pods, rules};
+use crate::admission::{self, Attributes, Operation};
 use crate::kinds::{self, Kind};
 use crate::status::ApiResult;
 use crate::target::Target;
-use crate::{admission, crd, object};
+use crate::{crd, object};
 
 /// The way in which an object was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,7 +48,7 @@ const SYSTEM_FIELDS: &[&str] = &[
 
 impl Registry {
     /// Completes and checks `new`, which is to be stored in place of `live`.
-    pub(super) fn prepare_update(
+    pub(super) async fn prepare_update(
         &self,
         by: WrittenBy,
         target: &Target,
@@ -83,10 +84,19 @@ impl Registry {
             object::set(&mut new, &["spec", "finalizers"], finalizers);
         }
         rules::count_template_changes(&target.kind, live, &mut new);
-        let is_whole = target.subresource.is_empty();
-        if is_whole {
-            admission::admit_update(self, &target.kind, live, &mut new);
+        let attributes = Attributes {
+            operation: Operation::Update,
+            target,
+            name: &target.name,
+            name_in_errors: &target.name,
+            old: Some(live),
+            write,
+        };
+        match target.subresource.as_str() {
+            "scale" => self.mutate_scale(&attributes, &mut new).await?,
+            _ => admission::mutate(self, &attributes, &mut new).await?,
         }
+        let is_whole = target.subresource.is_empty();
         let allocation = match is_whole {
             true => self.allocate_update(&target.kind, live, &mut new, write.dry_run)?,
             false => Allocation::new(self, write.dry_run),
@@ -97,6 +107,10 @@ impl Registry {
         set_generation(target, live, &mut new);
         managedfields::keep_times(live, &mut new);
         let warnings = self.validate_update(target, live, &new)?;
+        match target.subresource.as_str() {
+            "scale" => self.validate_scale(&attributes, &new).await?,
+            _ => admission::validate(self, &attributes, Some(&new)).await?,
+        }
         Ok(Prepared {
             object: new,
             allocation,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::prepare::WrittenBy;
 use super::{Registry, Write, from_storage, identity, merge};
+use crate::admission::{self, Attributes};
 use crate::kinds::ScalePaths;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -21,7 +22,7 @@ use managers::Mapping;
 /// A change of a Scale.
 pub(super) enum ScaleChange<'a> {
     /// By an update or patch: returns the new Scale for the live one.
-    Update(&'a dyn Fn(&Value) -> ApiResult<Value>),
+    Update(&'a (dyn Fn(&Value) -> ApiResult<Value> + Sync)),
     /// By server-side apply of this configuration.
     Apply(&'a Value),
 }
@@ -34,7 +35,7 @@ impl Registry {
 
     /// Changes the number of replicas of an object through its `scale` subresource, and returns the
     /// object.
-    pub(super) fn update_scale(
+    pub(super) async fn update_scale(
         &self,
         target: &Target,
         write: &Write,
@@ -70,6 +71,42 @@ impl Registry {
             object::set_meta(&mut new, "managedFields", json!(managers));
             Ok(new)
         })
+        .await
+    }
+
+    /// Runs the mutating phase of admission on the Scale of a changed object, and sets the replicas
+    /// in the object.
+    pub(super) async fn mutate_scale(
+        &self,
+        attributes: &Attributes<'_>,
+        new: &mut Value,
+    ) -> ApiResult<()> {
+        let paths = paths(attributes.target)?;
+        let old = attributes.old.map(|old| scale_of(&paths, old));
+        let mut scale = scale_of(&paths, new);
+        let attributes = Attributes {
+            old: old.as_ref(),
+            ..*attributes
+        };
+        admission::mutate(self, &attributes, &mut scale).await?;
+        let replicas = object::int(&scale, &["spec", "replicas"]);
+        object::set(new, &steps(&paths.spec_replicas), json!(replicas));
+        Ok(())
+    }
+
+    /// Runs the validating phase of admission on the Scale of a changed object.
+    pub(super) async fn validate_scale(
+        &self,
+        attributes: &Attributes<'_>,
+        new: &Value,
+    ) -> ApiResult<()> {
+        let paths = paths(attributes.target)?;
+        let old = attributes.old.map(|old| scale_of(&paths, old));
+        let attributes = Attributes {
+            old: old.as_ref(),
+            ..*attributes
+        };
+        admission::validate(self, &attributes, Some(&scale_of(&paths, new))).await
     }
 
     /// Returns the new Scale with its managers.

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::{DeleteOptions, Registry, Write};
+use super::Registry;
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -186,7 +186,7 @@ impl Registry {
             }},
         });
         let target = Target::new(&kind, "", "");
-        self.create(&target, object, &mut Write::by(MANAGER))?;
+        self.create_directly(&target, object, MANAGER)?;
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl Registry {
     fn delete_quietly(&self, group: &str, plural: &str, key: &Key) {
         let deleted = self.builtin(group, plural).and_then(|kind| {
             let target = Target::new(&kind, &key.namespace, &key.name);
-            self.delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))
+            self.delete_directly(&target, MANAGER)
         });
         if let Err(error) = deleted
             && !error.is_not_found()

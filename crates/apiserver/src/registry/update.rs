@@ -13,7 +13,7 @@ use crate::target::Target;
 impl Registry {
     /// Replaces the object by `body`, and returns the stored object and whether the object was
     /// created. For some kinds an update creates an object that does not exist.
-    pub(crate) fn update(
+    pub(crate) async fn update(
         &self,
         target: &Target,
         mut body: Value,
@@ -34,17 +34,22 @@ impl Registry {
             && target.subresource.is_empty()
             && self.stored(target).is_err()
         {
-            let created = self.create_by(WrittenBy::Update, target, body, write)?;
+            let created = self
+                .create_by(WrittenBy::Update, target, body, write)
+                .await?;
             return Ok((created, true));
         }
         if target.subresource == "scale" {
             let change = |_: &Value| Ok(body.clone());
-            let stored = self.update_scale(target, write, &ScaleChange::Update(&change))?;
+            let stored = self
+                .update_scale(target, write, &ScaleChange::Update(&change))
+                .await?;
             return Ok((stored, false));
         }
         if object::meta(&body, "resourceVersion").is_empty() && rules::needs_version(&target.kind) {
             return Err(ApiError::no_version(&target.kind, &target.name));
         }
-        Ok((self.modify(target, write, |_| Ok(body.clone()))?, false))
+        let updated = self.modify(target, write, |_| Ok(body.clone())).await?;
+        Ok((updated, false))
     }
 }

@@ -18,66 +18,85 @@ use crate::target::Target;
 impl Handler<'_> {
     pub(super) async fn create(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
-        if let Some(response) = self.create_subresource(&body) {
-            return response;
-        }
         let mut write = self.write_options()?;
-        if reviews::is_review(self.kind()) {
-            let (registry, target) = (self.registry, &self.target);
-            let review = registry.prepare_review(target, body, &mut write)?;
-            let review = reviews::respond(registry, target, review, self.request.identity).await?;
-            return Ok(Response::with_code(201, review, write.warnings));
-        }
-        if self.target.subresource == "token" {
-            let body = self
-                .registry
-                .request_token(&self.target, body, &mut write)?;
+        if !self.is_stored() {
+            let body = self.create_unstored(body, &mut write).await;
+            let body = self.noted(&mut write, body)?;
             return Ok(Response::with_code(201, body, write.warnings));
         }
         write.escalation = self.escalation(Some(&body)).await;
-        let stored = self.registry.create(&self.target, body, &mut write)?;
+        let stored = self.registry.create(&self.target, body, &mut write).await;
+        let stored = self.noted(&mut write, stored)?;
         self.written(201, stored, write)
     }
 
-    /// Returns the response to a create request for a Binding or an Eviction, which change a Pod
-    /// and are not stored. Returns `None` for any other target.
-    fn create_subresource(&self, body: &Value) -> Option<ApiResult<Response>> {
+    /// Reports whether a create request stores the object in its body. Reviews, tokens, Bindings
+    /// and Evictions are not stored.
+    fn is_stored(&self) -> bool {
         let kind = self.kind();
-        if !kind.group.is_empty() {
-            return None;
+        let is_core = kind.group.is_empty();
+        !match self.target.subresource.as_str() {
+            "" => reviews::is_review(kind),
+            subresource => is_core && matches!(subresource, "token" | "binding" | "eviction"),
         }
-        let checked = check_namespace(&self.target, body);
-        let status = match (kind.plural.as_str(), self.target.subresource.as_str()) {
-            ("bindings", "") => checked.and_then(|()| self.bind(object::name(body), body)),
-            ("pods", "binding") => checked.and_then(|()| self.bind(&self.target.name, body)),
-            ("pods", "eviction") => checked.and_then(|()| {
-                let write = self.write_options()?;
-                let pod = Target::new(kind, &self.target.namespace, &self.target.name);
-                self.registry.evict(&pod, body, write.dry_run)
-            }),
-            _ => return None,
-        };
-        Some(status.map(|status| Response::with_code(201, status, Vec::new())))
+    }
+
+    /// Executes a create request whose object is not stored, and returns the object for the
+    /// response.
+    async fn create_unstored(&self, mut body: Value, write: &mut Write) -> ApiResult<Value> {
+        let (registry, target) = (self.registry, &self.target);
+        let is_binding = self.kind().group.is_empty() && self.kind().plural == "bindings";
+        if reviews::is_review(self.kind()) && !is_binding {
+            let mut review = registry.prepare_review(target, body, write)?;
+            registry.admit_unstored(target, &mut review, write).await?;
+            return reviews::respond(registry, target, review, self.request.identity).await;
+        }
+        check_namespace(target, &body)?;
+        if is_binding {
+            let name = object::name(&body).to_owned();
+            registry.admit_unstored(target, &mut body, write).await?;
+            return self.bind(&name, &body, write).await;
+        }
+        registry.admit_unstored(target, &mut body, write).await?;
+        match target.subresource.as_str() {
+            "binding" => self.bind(&target.name, &body, write).await,
+            "eviction" => {
+                let pod = Target::new(self.kind(), &target.namespace, &target.name);
+                registry.evict(&pod, &body, write.dry_run).await
+            }
+            _ => registry.request_token(target, body, write),
+        }
     }
 
     /// Binds the Pod `name` as the Binding `body` requests, and returns the `Status` for the
     /// response.
-    fn bind(&self, name: &str, body: &Value) -> ApiResult<Value> {
-        let write = self.write_options()?;
+    async fn bind(&self, name: &str, body: &Value, write: &Write) -> ApiResult<Value> {
         let binding = Binding::parse(name, body)?;
         let pods = self.registry.builtin("", "pods")?;
         let pod = Target::new(&pods, &self.target.namespace, name);
-        self.registry.bind(&pod, &binding, write.dry_run)?;
+        self.registry.bind(&pod, &binding, write.dry_run).await?;
         Ok(json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
         }))
+    }
+
+    /// Adds the notes of admission to the audit event, and to the warnings of the response or of
+    /// the error.
+    pub(super) fn noted<T>(&self, write: &mut Write, result: ApiResult<T>) -> ApiResult<T> {
+        self.audit.annotate(write.notes.annotations());
+        write.warnings.extend(write.notes.warnings());
+        result.map_err(|mut error| {
+            error.warnings.append(&mut write.warnings);
+            error
+        })
     }
 
     pub(super) async fn update(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
         let mut write = self.write_options()?;
         write.escalation = self.escalation(Some(&body)).await;
-        let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
+        let updated = self.registry.update(&self.target, body, &mut write).await;
+        let (stored, created) = self.noted(&mut write, updated)?;
         self.written(if created { 201 } else { 200 }, stored, write)
     }
 
@@ -106,7 +125,8 @@ impl Handler<'_> {
         }
         let applied = Some(&patch.body).filter(|_| type_ == PatchType::Apply);
         write.escalation = self.escalation(applied).await;
-        let (stored, created) = self.registry.patch(&self.target, &patch, &mut write)?;
+        let patched = self.registry.patch(&self.target, &patch, &mut write).await;
+        let (stored, created) = self.noted(&mut write, patched)?;
         self.written(if created { 201 } else { 200 }, stored, write)
     }
 

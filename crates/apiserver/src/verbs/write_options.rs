@@ -2,10 +2,11 @@
 //! deletes.
 
 use opkit_apimachinery::structural::FieldError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::body::decode;
 use super::{Handler, list_options};
+use crate::admission::Notes;
 use crate::kinds::Verb;
 use crate::object;
 use crate::registry::{DeleteOptions, Escalation, FieldValidation, Write};
@@ -56,6 +57,14 @@ impl Handler<'_> {
             field_validation,
             warnings: Vec::new(),
             escalation: Escalation::default(),
+            user: Some(self.request.identity.clone()),
+            is_direct: false,
+            is_patch: self.verb == Verb::Patch,
+            given_manager: query.get("fieldManager").map(str::to_owned),
+            given_field_validation: query.get("fieldValidation").map(str::to_owned),
+            is_collection: self.verb == Verb::DeleteCollection,
+            delete_options: Value::Null,
+            notes: Notes::default(),
         })
     }
 
@@ -91,6 +100,7 @@ impl Handler<'_> {
             options.grace_period_seconds = Some(seconds);
         }
         let mut write = self.write_options()?;
+        write.delete_options = options.to_json();
         write.dry_run |=
             self.dry_run(options.dry_run.iter().flatten().next().map(String::as_str))?;
         Ok((options, write))

@@ -129,36 +129,43 @@ pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> V
     })
 }
 
-pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(crate) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(deployment) = registry.store.get("deployments.apps", key) else {
         return Ok(());
     };
     let sets = registry.builtin("apps", "replicasets")?;
     let plan = plan(
         &deployment,
-        &claim(registry, &deployment, "replicasets.apps")?,
+        &claim(registry, &deployment, "replicasets.apps").await?,
     );
     let mut collisions = object::int(&deployment, &["status", "collisionCount"]);
     if !object::is_deleting(&deployment) {
-        match carry_out(registry, &deployment, key, &plan) {
+        match carry_out(registry, &deployment, key, &plan).await {
             // Another ReplicaSet has the name: the next attempt has a name from another hash.
             Err(error) if plan.create.is_some() && error.code == 409 => collisions += 1,
             outcome => outcome?,
         }
         for name in &plan.delete {
             let target = Target::new(&sets, &key.namespace, name);
-            registry.delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))?;
+            registry
+                .delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))
+                .await?;
         }
     }
-    let owned = claim(registry, &deployment, "replicasets.apps")?;
+    let owned = claim(registry, &deployment, "replicasets.apps").await?;
     let mut status = status(&deployment, &owned, &registry.clock.now_rfc3339());
     object::set_field(&mut status, "collisionCount", counter(collisions));
-    set_status(registry, "apps", "deployments", key, MANAGER, &status)
+    set_status(registry, "apps", "deployments", key, MANAGER, &status).await
 }
 
-fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) -> ApiResult<()> {
+async fn carry_out(
+    registry: &Registry,
+    deployment: &Value,
+    key: &Key,
+    plan: &Plan,
+) -> ApiResult<()> {
     let sets = registry.builtin("apps", "replicasets")?;
-    let say = |message: String| {
+    let say = async |message: String| {
         let reason = "ScalingReplicaSet";
         record_event(
             registry,
@@ -168,40 +175,49 @@ fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) ->
                 reason,
                 message,
             },
-        );
+        )
+        .await;
     };
     if let Some(set) = &plan.create {
         let target = Target::new(&sets, &key.namespace, "");
-        registry.create(&target, set.clone(), &mut Write::by(MANAGER))?;
+        registry
+            .create(&target, set.clone(), &mut Write::by(MANAGER))
+            .await?;
         say(format!(
             "Scaled up replica set {} from 0 to {}",
             object::name(set),
             replicas(set)
-        ));
+        ))
+        .await;
     }
     for (name, from, to) in &plan.scale {
         let target = Target::new(&sets, &key.namespace, name);
-        registry.modify(&target, &mut Write::by(MANAGER), |live| {
-            let mut new = live.clone();
-            object::set(&mut new, &["spec", "replicas"], json!(to));
-            Ok(new)
-        })?;
+        registry
+            .modify(&target, &mut Write::by(MANAGER), |live| {
+                let mut new = live.clone();
+                object::set(&mut new, &["spec", "replicas"], json!(to));
+                Ok(new)
+            })
+            .await?;
         let direction = if to > from { "up" } else { "down" };
         say(format!(
             "Scaled {direction} replica set {name} from {from} to {to}"
-        ));
+        ))
+        .await;
     }
     // The revision of the template is an annotation of the ReplicaSet and of the Deployment.
     let deployments = registry.builtin("apps", "deployments")?;
     let marked = plan.new.iter().map(|name| (&sets, name.as_str()));
     for (kind, name) in marked.chain([(&deployments, key.name.as_str())]) {
         let target = Target::new(kind, &key.namespace, name);
-        registry.modify(&target, &mut Write::by(MANAGER), |live| {
-            let mut new = live.clone();
-            let path = ["metadata", "annotations", REVISION];
-            object::set(&mut new, &path, json!(plan.revision.to_string()));
-            Ok(new)
-        })?;
+        registry
+            .modify(&target, &mut Write::by(MANAGER), |live| {
+                let mut new = live.clone();
+                let path = ["metadata", "annotations", REVISION];
+                object::set(&mut new, &path, json!(plan.revision.to_string()));
+                Ok(new)
+            })
+            .await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::target::Target;
 pub(crate) const NODE: &str = "opkit-node";
 const HOST_IP: &str = "127.0.0.1";
 
-pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(crate) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(pod) = registry.store.get("pods", key) else {
         return Ok(());
     };
@@ -28,7 +28,9 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
                 grace_period_seconds: Some(0),
                 ..DeleteOptions::default()
             };
-            registry.delete(&target, &options, &Write::by("kubelet"))?;
+            registry
+                .delete(&target, &options, &Write::by("kubelet"))
+                .await?;
         }
         return Ok(());
     }
@@ -36,16 +38,16 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
         return Ok(());
     }
     if object::text(&pod, &["spec", "nodeName"]).is_empty() {
-        return schedule(registry, &target, &pod);
+        return schedule(registry, &target, &pod).await;
     }
     if object::text(&pod, &["status", "phase"]) == "Pending" {
         let address = registry.random.next();
         let status = running(&pod, &registry.clock.now_rfc3339(), address);
-        set_status(registry, "", "pods", key, "kubelet", &status)?;
+        set_status(registry, "", "pods", key, "kubelet", &status).await?;
         for container in object::items(&pod, &["spec", "containers"]) {
             let name = object::text(container, &["name"]);
             let image = object::text(container, &["image"]);
-            let say = |reason, message| {
+            let say = async |reason, message| {
                 record_event(
                     registry,
                     &pod,
@@ -54,14 +56,16 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
                         reason,
                         message,
                     },
-                );
+                )
+                .await;
             };
             say(
                 "Pulled",
                 format!("Container image {image:?} already present on machine"),
-            );
-            say("Created", format!("Container created: {name}"));
-            say("Started", format!("Container started: {name}"));
+            )
+            .await;
+            say("Created", format!("Container created: {name}")).await;
+            say("Started", format!("Container started: {name}")).await;
         }
     } else if object::text(&pod, &["status", "phase"]) == "Running" {
         let status = followed(&pod, &registry.clock.now_rfc3339());
@@ -71,7 +75,7 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             .flatten()
             .all(|(field, value)| object::at(&pod, &["status", field]) == value);
         if !is_current {
-            set_status(registry, "", "pods", key, "kubelet", &status)?;
+            set_status(registry, "", "pods", key, "kubelet", &status).await?;
         }
     }
     Ok(())
@@ -126,8 +130,8 @@ fn container_status(pod: &Value, container: &Value, now: &str) -> Value {
     status
 }
 
-fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> {
-    registry.bind(target, &Binding::to(NODE), false)?;
+async fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> {
+    registry.bind(target, &Binding::to(NODE), false).await?;
     let message = format!(
         "Successfully assigned {}/{} to {NODE}",
         object::namespace(pod),
@@ -142,7 +146,8 @@ fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> 
             reason: "Scheduled",
             message,
         },
-    );
+    )
+    .await;
     Ok(())
 }
 

@@ -50,16 +50,18 @@ pub(super) fn plan(replica_set: &Value, pods: &[Value]) -> Plan {
     }
 }
 
-pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+pub(crate) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(replica_set) = registry.store.get("replicasets.apps", key) else {
         return Ok(());
     };
-    let plan = plan(&replica_set, &claim(registry, &replica_set, "pods")?);
+    let plan = plan(&replica_set, &claim(registry, &replica_set, "pods").await?);
     let pods = registry.builtin("", "pods")?;
     if !object::is_deleting(&replica_set) {
         for _ in 0..plan.create.min(BURST) {
             let target = Target::new(&pods, &key.namespace, "");
-            let pod = registry.create(&target, pod_of(&replica_set), &mut Write::by(MANAGER))?;
+            let pod = registry
+                .create(&target, pod_of(&replica_set), &mut Write::by(MANAGER))
+                .await?;
             let message = format!("Created pod: {}", object::name(&pod));
             let reason = "SuccessfulCreate";
             record_event(
@@ -70,11 +72,14 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
                     reason,
                     message,
                 },
-            );
+            )
+            .await;
         }
         for name in &plan.delete {
             let target = Target::new(&pods, &key.namespace, name);
-            registry.delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))?;
+            registry
+                .delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))
+                .await?;
             let message = format!("Deleted pod: {name}");
             let reason = "SuccessfulDelete";
             record_event(
@@ -85,10 +90,11 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
                     reason,
                     message,
                 },
-            );
+            )
+            .await;
         }
     }
-    set_status(registry, "apps", "replicasets", key, MANAGER, &plan.status)
+    set_status(registry, "apps", "replicasets", key, MANAGER, &plan.status).await
 }
 
 fn pod_of(replica_set: &Value) -> Value {

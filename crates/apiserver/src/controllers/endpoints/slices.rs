@@ -45,7 +45,7 @@ pub(super) fn of_service(registry: &Registry, key: &Key) -> Vec<Arc<Value>> {
     slices
 }
 
-pub(super) fn write(
+pub(super) async fn write(
     registry: &Registry,
     service: &Value,
     pods: &[Arc<Value>],
@@ -59,7 +59,7 @@ pub(super) fn write(
             &["metadata", "annotations", TRIGGER_TIME],
             now.clone(),
         );
-        super::create(registry, GROUP, PLURAL, slice)?;
+        super::create(registry, GROUP, PLURAL, slice).await?;
     }
     for mut slice in plan.update {
         object::set(
@@ -67,10 +67,10 @@ pub(super) fn write(
             &["metadata", "annotations", TRIGGER_TIME],
             now.clone(),
         );
-        registry.overwrite(GROUP, PLURAL, &slice, MANAGER)?;
+        registry.overwrite(GROUP, PLURAL, &slice, MANAGER).await?;
     }
     for slice in plan.delete {
-        super::delete(registry, GROUP, PLURAL, &slice)?;
+        super::delete(registry, GROUP, PLURAL, &slice).await?;
     }
     Ok(())
 }

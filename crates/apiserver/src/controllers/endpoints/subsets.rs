@@ -15,7 +15,11 @@ use crate::store::Key;
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";
 
-pub(super) fn write(registry: &Registry, service: &Value, pods: &[Arc<Value>]) -> ApiResult<()> {
+pub(super) async fn write(
+    registry: &Registry,
+    service: &Value,
+    pods: &[Arc<Value>],
+) -> ApiResult<()> {
     let mut labels = super::service_labels(service);
     labels.remove(HEADLESS);
     if super::is_headless(service) {
@@ -35,7 +39,7 @@ pub(super) fn write(registry: &Registry, service: &Value, pods: &[Arc<Value>]) -
         object::set_field(&mut desired, "subsets", json!(subsets));
     }
     match registry.store.get("endpoints", &Key::of(service)) {
-        None => super::create(registry, "", "endpoints", desired),
+        None => super::create(registry, "", "endpoints", desired).await,
         Some(stored) => {
             let is_same = object::items(&stored, &["subsets"]) == subsets
                 && object::labels(&stored) == object::labels(&desired);
@@ -45,7 +49,7 @@ pub(super) fn write(registry: &Registry, service: &Value, pods: &[Arc<Value>]) -
             if subsets.is_empty() {
                 object::set_field(&mut desired, "subsets", Value::Null);
             }
-            registry.overwrite("", "endpoints", &desired, MANAGER)
+            registry.overwrite("", "endpoints", &desired, MANAGER).await
         }
     }
 }

@@ -71,11 +71,18 @@ impl Binding {
 
 impl Registry {
     /// Binds a Pod to a node. As in Kubernetes, no field manager owns the fields that this sets.
-    pub(crate) fn bind(&self, pod: &Target, binding: &Binding, dry_run: bool) -> ApiResult<()> {
+    pub(crate) async fn bind(
+        &self,
+        pod: &Target,
+        binding: &Binding,
+        dry_run: bool,
+    ) -> ApiResult<()> {
         let target = pod.clone().subresource("binding");
         let now = self.clock.now_rfc3339();
+        // Admission has seen the Binding.
         let write = Write {
             dry_run,
+            is_direct: true,
             ..Write::default()
         };
         self.modify_unmanaged(&target, &write, |live| {
@@ -94,7 +101,8 @@ impl Registry {
             let scheduled = json!({"type": "PodScheduled", "status": "True"});
             set_condition(&mut new, scheduled, &now);
             Ok(new)
-        })?;
+        })
+        .await?;
         Ok(())
     }
 }

@@ -27,7 +27,12 @@ enum Decision {
 impl Registry {
     /// Evicts the Pod that `pod` names, as the Eviction object `eviction` requests. Returns the
     /// `Status` for the response.
-    pub(crate) fn evict(&self, pod: &Target, eviction: &Value, dry_run: bool) -> ApiResult<Value> {
+    pub(crate) async fn evict(
+        &self,
+        pod: &Target,
+        eviction: &Value,
+        dry_run: bool,
+    ) -> ApiResult<Value> {
         if object::name(eviction) != pod.name {
             let message = "name in URL does not match name in Eviction object";
             return Err(ApiError::bad_request(message));
@@ -36,15 +41,20 @@ impl Registry {
         for attempt in 1.. {
             let live = self.stored(pod)?.decode();
             let evicted = match can_ignore_budgets(&live) {
-                true => self.delete_evicted(pod, &finished_options(&options, &live), dry_run),
-                false => match self.disrupt(pod, &live, dry_run)? {
+                true => {
+                    self.delete_evicted(pod, &finished_options(&options, &live), dry_run)
+                        .await
+                }
+                false => match self.disrupt(pod, &live, dry_run).await? {
                     None => return Err(several_budgets()),
-                    Some((_, Decision::Allowed)) => self.delete_evicted(pod, &options, dry_run),
+                    Some((_, Decision::Allowed)) => {
+                        self.delete_evicted(pod, &options, dry_run).await
+                    }
                     Some((budget, Decision::AllowedUnready(version))) => {
                         let mut unready = options.clone();
                         let given = version_of(&options).is_some();
                         set_version(&mut unready, version);
-                        let deleted = self.delete_evicted(pod, &unready, dry_run);
+                        let deleted = self.delete_evicted(pod, &unready, dry_run).await;
                         deleted.map_err(|error| match error.code == 409 && !given {
                             true => still_processed(&budget),
                             false => error,
@@ -66,7 +76,7 @@ impl Registry {
 
     /// Checks that the budget of a Pod allows the eviction, and counts the eviction in it. Returns
     /// the name of the budget and its decision, or `None` if the Pod has several budgets.
-    fn disrupt(
+    async fn disrupt(
         &self,
         pod: &Target,
         live: &Value,
@@ -93,7 +103,7 @@ impl Registry {
         let now = self.clock.now_rfc3339();
         let mut write = Write {
             dry_run,
-            ..Write::by(MANAGER)
+            ..Write::directly_by(MANAGER)
         };
         self.modify(&target, &mut write, |budget| {
             check_budget(&target, budget)?;
@@ -106,12 +116,13 @@ impl Registry {
             let path = ["status", "disruptedPods", pod.name.as_str()];
             object::set(&mut new, &path, json!(now));
             Ok(new)
-        })?;
+        })
+        .await?;
         Ok(Some((name, Decision::Allowed)))
     }
 
     /// Adds the condition `DisruptionTarget` to a Pod, and deletes it.
-    fn delete_evicted(
+    async fn delete_evicted(
         &self,
         pod: &Target,
         options: &DeleteOptions,
@@ -119,13 +130,13 @@ impl Registry {
     ) -> ApiResult<()> {
         let write = Write {
             dry_run,
-            ..Write::by(MANAGER)
+            ..Write::directly_by(MANAGER)
         };
         let mut options = options.clone();
         if !dry_run {
             let now = self.clock.now_rfc3339();
             let status = pod.clone().subresource("status");
-            let marked = self.modify_unmanaged(&status, &write, |live| {
+            let mark = |live: &Value| {
                 self.check_preconditions(pod, &options, live)?;
                 let mut new = live.clone();
                 let condition = json!({
@@ -134,14 +145,15 @@ impl Registry {
                 });
                 set_condition(&mut new, condition, &now);
                 Ok(new)
-            })?;
+            };
+            let marked = self.modify_unmanaged(&status, &write, mark).await?;
             // The condition has given the Pod a new version.
             if version_of(&options).is_some() {
                 let version = object::meta(&marked, "resourceVersion").to_owned();
                 set_version(&mut options, version);
             }
         }
-        self.delete(pod, &options, &write).map(|_| ())
+        self.delete(pod, &options, &write).await.map(|_| ())
     }
 }
 

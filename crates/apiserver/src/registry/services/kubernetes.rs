@@ -14,7 +14,7 @@ use crate::target::Target;
 impl Registry {
     /// Publishes the address at which the API server listens, as Endpoints and EndpointSlice of the
     /// Service `kubernetes`.
-    pub(crate) fn publish_address(&self, address: SocketAddr) -> ApiResult<()> {
+    pub(crate) async fn publish_address(&self, address: SocketAddr) -> ApiResult<()> {
         let (ip, port) = (address.ip().to_string(), address.port());
         let endpoints = json!({
             "apiVersion": "v1", "kind": "Endpoints",
@@ -27,7 +27,7 @@ impl Registry {
                 "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
             }],
         });
-        self.ensure("", "endpoints", &endpoints, MANAGER)?;
+        self.ensure("", "endpoints", &endpoints, MANAGER).await?;
         let family = match address.ip() {
             IpAddr::V4(_) => "IPv4",
             IpAddr::V6(_) => "IPv6",
@@ -42,7 +42,8 @@ impl Registry {
             "endpoints": [{"addresses": [ip], "conditions": {"ready": true}}],
             "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
         });
-        self.ensure("discovery.k8s.io", "endpointslices", &slice, MANAGER)?;
+        self.ensure("discovery.k8s.io", "endpointslices", &slice, MANAGER)
+            .await?;
         let kind = self.builtin("", "services")?;
         let service = Target::new(&kind, "default", "kubernetes");
         self.modify(&service, &mut Write::by(MANAGER), |live| {
@@ -52,7 +53,8 @@ impl Registry {
             }]);
             object::set(&mut new, &["spec", "ports"], ports);
             Ok(new)
-        })?;
+        })
+        .await?;
         Ok(())
     }
 }
