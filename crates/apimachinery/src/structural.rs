@@ -17,7 +17,7 @@ mod normalize;
 mod prune;
 mod validate;
 
-pub use defaults::{apply_defaults, fill_defaults};
+pub use defaults::{apply_defaults, drop_nulls, fill_defaults};
 pub use field_error::{FieldError, FieldErrorKind};
 pub use formats::is_known_format;
 pub use normalize::normalize;

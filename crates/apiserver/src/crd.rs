@@ -6,19 +6,23 @@ mod conditions;
 mod naming;
 mod serving;
 mod validation;
+mod versions;
 
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::compare_versions;
 use serde_json::{Value, json};
 
-use crate::kinds::{Column, Kind, ScalePaths, SchemaSource, Subresource, Verb};
+use crate::kinds::{Column, CustomKind, Kind, ScalePaths, SchemaSource, Subresource, Verb};
 use crate::object;
 
-pub(crate) use serving::{add_stored_version, set_instances_being_deleted, set_terminating};
+pub(crate) use serving::{
+    add_stored_version, set_default_stored_versions, set_instances_being_deleted, set_terminating,
+};
 pub(crate) use validation::{
     name_error, unrecognized_formats, validate, validate_status, validate_update,
 };
+pub(crate) use versions::Versions;
 
 /// The verbs of a custom resource, in the order in which a real server lists them.
 pub(crate) const VERBS: [Verb; 8] = [
@@ -76,7 +80,7 @@ pub(crate) fn storage_version(crd: &Value) -> Option<Value> {
 }
 
 /// Returns the kind that one version of a CRD defines.
-fn kind_of(crd: &Value, version: &Value) -> Kind {
+fn kind_of(crd: &Value, version: &Value, versions: &Arc<Versions>) -> Kind {
     let spec = object::at(crd, &["spec"]);
     let names = object::at(crd, &["status", "acceptedNames"]);
     let texts = |field: &str| -> Vec<String> {
@@ -99,6 +103,11 @@ fn kind_of(crd: &Value, version: &Value) -> Kind {
         schema: SchemaSource::Custom(Arc::new(
             object::at(version, &["schema", "openAPIV3Schema"]).clone(),
         )),
+        custom: Some(Arc::new(CustomKind {
+            versions: versions.clone(),
+            list_kind: object::text(names, &["listKind"]).to_owned(),
+            selectable_fields: selectable_fields(version),
+        })),
     }
 }
 
@@ -129,6 +138,15 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     let advice = newer.map(|newer| format!("; use {group}/{newer} {kind}"));
     let advice = advice.unwrap_or_default();
     Some(format!("{group}/{name} {kind} is deprecated{advice}"))
+}
+
+/// Returns the names of the fields that field selectors can use.
+fn selectable_fields(version: &Value) -> Vec<String> {
+    let fields = object::items(version, &["selectableFields"]).iter();
+    fields
+        .map(|field| object::text(field, &["jsonPath"]))
+        .map(|path| path.strip_prefix('.').unwrap_or(path).to_owned())
+        .collect()
 }
 
 fn subresources(version: &Value) -> Vec<Subresource> {

@@ -8,12 +8,14 @@ mod api_services;
 mod apply;
 pub(crate) mod budgets;
 mod certificates;
+mod conversion;
 mod convert;
 mod create;
 mod delete;
 mod direct;
 mod ensure;
 mod escalation;
+mod field_versions;
 mod hooks;
 mod identity;
 mod merge;
@@ -34,6 +36,7 @@ mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
+mod versions;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -55,6 +58,7 @@ use crate::service_resolver::ServiceResolver;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Store, Stored};
 use crate::target::Target;
+use crate::webhook::WebhookClients;
 
 pub(crate) use convert::{from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
@@ -93,6 +97,8 @@ pub(crate) struct Registry {
     pub(crate) controllers: bool,
     pub(crate) aggregator: Aggregator,
     pub(crate) resolver: ServiceResolver,
+    /// The clients of the webhooks that objects configure.
+    pub(crate) webhooks: WebhookClients,
 }
 
 /// The handling of unknown fields, which the parameter `fieldValidation` requests.

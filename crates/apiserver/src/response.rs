@@ -122,7 +122,7 @@ impl ObjectResponse {
 }
 
 /// Adds a `Warning` header with the code 299 of RFC 7234 for each warning.
-fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+pub(crate) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {

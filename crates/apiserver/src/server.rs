@@ -30,6 +30,7 @@ use crate::service_resolver::{ServiceAddress, ServiceResolver};
 use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::target::Target;
+use crate::webhook::WebhookClients;
 use crate::workloads::pod::NODE;
 use crate::{aggregator, bootstrap, controllers, object, openapi};
 
@@ -146,6 +147,7 @@ impl Server {
             controllers: options.controllers,
             aggregator: Aggregator::new()?,
             resolver: ServiceResolver::new(options.service_addresses),
+            webhooks: WebhookClients::default(),
             random: options
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),

@@ -149,10 +149,13 @@ impl Service {
         match response {
             Response::NoContent => Ok(response::no_content()),
             Response::Object(object) => object.respond(media, &parts.headers),
-            Response::Watch(watch) => {
+            Response::Watch(mut watch) => {
                 let stop = self.shared.stop.clone();
+                let warnings = std::mem::take(&mut watch.warnings);
                 let frames = watch::frames(registry.clone(), *watch, stop);
-                Ok(response::stream(media, frames))
+                let mut response = response::stream(media, frames);
+                response::add_warnings(response.headers_mut(), &warnings);
+                Ok(response)
             }
         }
     }

@@ -78,11 +78,23 @@ pub(crate) async fn respond(
         Verb::Delete => handler.delete().await,
         Verb::DeleteCollection => handler.delete_collection().await,
     };
-    let mut response = response?;
-    if let (Response::Object(object), Some(warning)) = (&mut response, deprecation) {
-        object.warnings.insert(0, warning);
+    let Some(warning) = deprecation else {
+        return Ok((media, response?));
+    };
+    match response {
+        Ok(mut response) => {
+            match &mut response {
+                Response::Object(object) => object.warnings.insert(0, warning),
+                Response::Watch(watch) => watch.warnings.insert(0, warning),
+                Response::NoContent => {}
+            }
+            Ok((media, response))
+        }
+        Err(mut error) => {
+            error.warnings.insert(0, warning);
+            Err(error)
+        }
     }
-    Ok((media, response))
 }
 
 /// Returns the API verb of a request, or `None` if Kubernetes has no verb for this HTTP method on

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::conditions::{self, Condition};
 use super::naming::{self, UsedNames};
-use super::{approval, kind_of, validation};
+use super::{Versions, approval, kind_of, validation};
 use crate::kinds::{Catalog, Kind};
 use crate::object;
 use crate::registry::{Registry, Write};
@@ -72,6 +72,10 @@ impl Registry {
         }
         let (mut served, mut rest) = (Vec::new(), None);
         let is_established = conditions::is_true(crd, "Established");
+        let before = self.kind_stored(&format!("{plural}.{group}"));
+        let before = before.as_deref().and_then(Kind::versions);
+        let versions = Versions::of(crd, self.store.revision(), before);
+        let versions = Arc::new(versions);
         for version in object::items(spec, &["versions"])
             .iter()
             .filter(|_| is_established)
@@ -80,7 +84,7 @@ impl Registry {
             let Ok(schema) = Schema::parse(schema) else {
                 continue;
             };
-            let kind = kind_of(crd, version);
+            let kind = kind_of(crd, version, &versions);
             self.schemas.insert_custom(&kind, schema);
             if object::at(version, &["served"]) == &json!(true) {
                 served.push(kind);
@@ -110,7 +114,8 @@ impl Registry {
         match self.store.stored(CRDS, &key) {
             Some(crd) if crd.is_deleting() => {
                 let why = "create not allowed while custom resource definition is terminating";
-                Err(ApiError::forbidden(kind, name, why))
+                let (group, plural) = (&kind.group, &kind.plural);
+                Err(ApiError::forbidden_named(group, plural, name, why))
             }
             _ => Ok(()),
         }
@@ -145,6 +150,13 @@ pub(crate) fn add_stored_version(crd: &mut Value) {
     }
 }
 
+/// Sets the stored versions of a CRD without any to its storage version.
+pub(crate) fn set_default_stored_versions(crd: &mut Value) {
+    if object::items(crd, &["status", "storedVersions"]).is_empty() {
+        add_stored_version(crd);
+    }
+}
+
 /// Sets the condition `Terminating` of a CRD while its objects are deleted.
 pub(crate) fn set_instances_being_deleted(crd: &mut Value, now: &str) {
     let condition = Condition {
@@ -170,3 +182,6 @@ pub(crate) fn set_terminating(crd: &mut Value, now: &str) {
     };
     conditions::set(crd, &condition, now);
 }
+
+#[cfg(test)]
+mod tests;

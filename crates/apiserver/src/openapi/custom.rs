@@ -43,7 +43,7 @@ pub(super) fn list(kind: &Kind, name: &str) -> Value {
             },
         },
         "x-kubernetes-group-version-kind":
-            [{"group": kind.group, "kind": format!("{}List", kind.kind), "version": kind.version}],
+            [{"group": kind.group, "kind": kind.list_kind(), "version": kind.version}],
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
-use super::{Registry, Write, api_services, convert, metadata, pods, rules};
+use super::{Registry, Write, api_services, metadata, pods, rules};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
 use crate::object;
@@ -170,7 +170,7 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<Committed> {
         let kind = &target.kind;
-        convert::to_storage(kind, &mut object);
+        self.to_storage(kind, &mut object).await?;
         let storage = target.storage();
         let name = object::name(&object).to_owned();
         if write.dry_run {

@@ -162,7 +162,7 @@ impl Registry {
     }
 
     /// Returns the body of the response to a delete request: the deleted object or a `Status`.
-    pub(crate) fn deleted_body(&self, target: &Target, deleted: Deleted) -> Value {
+    pub(crate) async fn deleted_body(&self, target: &Target, deleted: Deleted) -> ApiResult<Value> {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
                 let mut details = json!({
@@ -171,13 +171,13 @@ impl Registry {
                 if !target.kind.group.is_empty() {
                     object::set_field(&mut details, "group", json!(target.kind.group));
                 }
-                json!({
+                Ok(json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                     "details": details,
-                })
+                }))
             }
             Deleted::Gone(object) | Deleted::Pending(object) => {
-                super::from_storage(&target.kind, object)
+                self.from_storage(&target.kind, object).await
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::prepare::{Prepared, WrittenBy};
-use super::{Registry, Write, convert, rules};
+use super::{Registry, Write, rules};
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -47,7 +47,7 @@ impl Registry {
     ) -> ApiResult<Committed> {
         for _ in 0..COMMIT_ATTEMPTS {
             let stored = self.stored(target)?;
-            let live = convert::from_storage(&target.kind, stored.decode());
+            let live = self.from_storage(&target.kind, stored.decode()).await?;
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
             let prepared = self.prepare_update(by, target, &live, new, write).await?;
@@ -56,19 +56,11 @@ impl Registry {
                 allocation,
                 warnings,
             } = prepared;
-            convert::to_storage(&target.kind, &mut new);
-            // An object that was stored in another version is not changed by that alone.
+            self.to_storage(&target.kind, &mut new).await?;
             let before = stored.decode();
-            let version = object::at(&new, &["apiVersion"]).clone();
-            object::set_field(
-                &mut new,
-                "apiVersion",
-                object::at(&before, &["apiVersion"]).clone(),
-            );
-            if new == before {
+            if !self.is_changed(&target.kind, &new, &before) {
                 return Ok(Committed::unchanged(before, stored).with_warnings(warnings));
             }
-            object::set_field(&mut new, "apiVersion", version);
             if !write.dry_run {
                 self.check_size(&target.kind, &new)?;
             }

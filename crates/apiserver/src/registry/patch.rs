@@ -89,7 +89,7 @@ impl Registry {
         }
         // Unknown fields are reported for the patched object, and only once: the change below may
         // run several times.
-        let live = self.get(target)?;
+        let live = self.get(target).await?;
         let patched = self.patched(target, patch, &live)?;
         merge::check_patched(target, &live, &patched)?;
         self.check_unknown_fields(&target.kind, &patched, write)?;

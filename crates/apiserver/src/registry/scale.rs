@@ -10,7 +10,7 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
 use super::prepare::WrittenBy;
-use super::{Registry, Write, from_storage, identity, merge};
+use super::{Registry, Write, identity, merge};
 use crate::admission::{self, Attributes};
 use crate::kinds::ScalePaths;
 use crate::object;
@@ -28,8 +28,9 @@ pub(super) enum ScaleChange<'a> {
 }
 
 impl Registry {
-    pub(super) fn get_scale(&self, target: &Target) -> ApiResult<Value> {
-        let object = from_storage(&target.kind, self.stored(target)?.decode());
+    pub(super) async fn get_scale(&self, target: &Target) -> ApiResult<Value> {
+        let stored = self.stored(target)?;
+        let object = self.from_storage(&target.kind, stored.decode()).await?;
         Ok(scale_of(&paths(target)?, &object))
     }
 
@@ -152,11 +153,9 @@ impl Registry {
     }
 
     /// Returns the `autoscaling/v1` Scale of a stored object.
-    pub(crate) fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
-        Ok(scale_of(
-            &paths(target)?,
-            &from_storage(&target.kind, object.clone()),
-        ))
+    pub(crate) async fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
+        let object = self.from_storage(&target.kind, object.clone()).await?;
+        Ok(scale_of(&paths(target)?, &object))
     }
 }
 
