@@ -67,3 +67,34 @@ pub(crate) fn quoted_list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", quoted.join(" "))
 }
+
+/// Formats a value as Go's `%v` does, such as `map[a:1 b:[x y]]`.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let shown: Vec<String> = fields.map(|(k, v)| format!("{k}:{}", plain(v))).collect();
+            format!("map[{}]", shown.join(" "))
+        }
+    }
+}
+
+/// Returns the Go type of a value that was decoded from JSON.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}

@@ -30,6 +30,7 @@ mod rbac;
 mod read;
 mod rules;
 mod scale;
+mod scale_paths;
 mod services;
 mod size;
 mod token_request;

@@ -6,6 +6,7 @@ mod apply;
 mod audit;
 mod authentication;
 mod authorization;
+mod conversion;
 mod crud;
 mod custom;
 mod deletion;

@@ -8,6 +8,7 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::Registry;
+use crate::gotext;
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -199,7 +200,12 @@ fn restore_metadata(original: &Value, mut converted: Value) -> Result<Value, Str
     let response = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".to_owned()),
         Some(Value::Object(response)) => response.clone(),
-        Some(_) => return Err("invalid metadata in converted object".to_owned()),
+        Some(other) => {
+            let found = gotext::type_name(other);
+            return Err(format!(
+                "invalid metadata of type {found} in converted object"
+            ));
+        }
     };
     let metadata = object::at(original, &["metadata"]).clone();
     object::set_field(&mut converted, "metadata", metadata);
@@ -208,12 +214,16 @@ fn restore_metadata(original: &Value, mut converted: Value) -> Result<Value, Str
             object::set_meta(&mut converted, field, Value::Null);
             continue;
         };
-        let Some(new) = new.as_object() else {
-            return Err(format!("invalid metadata.{field} in converted object"));
-        };
-        if let Some((key, _)) = new.iter().find(|(_, value)| !value.is_string()) {
+        let Value::Object(new) = new else {
+            let found = gotext::type_name(new);
             return Err(format!(
-                "metadata.{field}[{key}] must be a string in converted object"
+                "invalid metadata.{field} of type {found} in converted object"
+            ));
+        };
+        if let Some((key, value)) = new.iter().find(|(_, value)| !value.is_string()) {
+            let found = gotext::type_name(value);
+            return Err(format!(
+                "metadata.{field}[{key}] must be a string, but is {found} in converted object"
             ));
         }
         if object::at(original, &["metadata", field]).as_object() != Some(new) {

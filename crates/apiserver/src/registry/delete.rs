@@ -177,7 +177,7 @@ impl Registry {
                 }))
             }
             Deleted::Gone(object) | Deleted::Pending(object) => {
-                self.from_storage(&target.kind, object).await
+                self.read_from_storage(&target.kind, object).await
             }
         }
     }

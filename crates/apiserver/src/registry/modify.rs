@@ -47,7 +47,9 @@ impl Registry {
     ) -> ApiResult<Committed> {
         for _ in 0..COMMIT_ATTEMPTS {
             let stored = self.stored(target)?;
-            let live = self.from_storage(&target.kind, stored.decode()).await?;
+            let live = self
+                .read_from_storage(&target.kind, stored.decode())
+                .await?;
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
             let prepared = self.prepare_update(by, target, &live, new, write).await?;

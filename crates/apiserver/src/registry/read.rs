@@ -118,7 +118,7 @@ impl Registry {
             return self.get_scale(target).await;
         }
         let stored = self.stored(target)?;
-        self.from_storage(&target.kind, stored.decode()).await
+        self.read_from_storage(&target.kind, stored.decode()).await
     }
 
     /// Returns the object of a built-in kind that `target` names.

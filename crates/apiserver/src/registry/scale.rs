@@ -30,7 +30,9 @@ pub(super) enum ScaleChange<'a> {
 impl Registry {
     pub(super) async fn get_scale(&self, target: &Target) -> ApiResult<Value> {
         let stored = self.stored(target)?;
-        let object = self.from_storage(&target.kind, stored.decode()).await?;
+        let object = self
+            .read_from_storage(&target.kind, stored.decode())
+            .await?;
         Ok(scale_of(&paths(target)?, &object))
     }
 
@@ -154,7 +156,7 @@ impl Registry {
 
     /// Returns the `autoscaling/v1` Scale of a stored object.
     pub(crate) async fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
-        let object = self.from_storage(&target.kind, object.clone()).await?;
+        let object = self.read_from_storage(&target.kind, object.clone()).await?;
         Ok(scale_of(&paths(target)?, &object))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     FieldValidation, Registry, Write, api_services, budgets, certificates, metadata, pods, rbac,
-    rules, services, workloads,
+    rules, scale_paths, services, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
@@ -103,6 +103,8 @@ impl Registry {
         }
         by_schema.retain(|error| !workloads::is_own(kind, error));
         errors.extend(by_schema);
+        let is_status = before.is_some_and(|(_, subresource)| subresource == "status");
+        errors.extend(scale_paths::errors(kind, object, is_status));
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
         errors.extend(workloads::selector_errors(kind, object));

@@ -16,7 +16,7 @@ use crate::store::Stored;
 
 impl Registry {
     /// Converts a stored object to the version of `kind`.
-    pub(crate) async fn from_storage(&self, kind: &Kind, object: Value) -> ApiResult<Value> {
+    pub(crate) async fn read_from_storage(&self, kind: &Kind, object: Value) -> ApiResult<Value> {
         let Some(versions) = kind.versions() else {
             return Ok(convert::from_storage(kind, object));
         };
@@ -43,8 +43,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns stored objects as they are in the version of `kind`. Objects of which the stored text
-    /// can be used are returned unchanged.
+    /// Returns stored objects as they are in the version of `kind`. An object is returned unchanged
+    /// if its stored text can be used.
     pub(crate) async fn readable_all(
         &self,
         kind: &Kind,

@@ -169,7 +169,7 @@ impl Handler<'_> {
             }
             None => {
                 let object = committed.into_object();
-                let object = self.registry.from_storage(self.kind(), object).await?;
+                let object = self.registry.read_from_storage(self.kind(), object).await?;
                 Content::Value(view.unstored(object))
             }
         };
