@@ -244,6 +244,10 @@ impl Service {
             }
             _ => {}
         }
+        if segments == ["openapi", "v2"] {
+            let document = self.shared.openapi.v2(catalog);
+            return Some(response::openapi_v2(&document, &parts.headers));
+        }
         if let Some(document) = self.shared.openapi.respond(segments, catalog, &routes) {
             return Some(response::json(JSON, &document));
         }

@@ -17,6 +17,7 @@ mod fuzz;
 mod impersonation;
 mod lists;
 mod negotiation;
+mod openapi;
 mod paging;
 mod protobuf;
 mod reviews;
