@@ -25,6 +25,7 @@ mod projection;
 mod set;
 mod set_ref;
 mod topology;
+mod unowned;
 mod update;
 mod walk;
 
@@ -36,6 +37,7 @@ pub use path::PathElement;
 pub use projection::Projection;
 pub use set::FieldSet;
 pub use set_ref::FieldSetRef;
+pub use unowned::{atomic_fields, merge};
 pub use update::{keep_times, update};
 
 /// The field manager of a request.

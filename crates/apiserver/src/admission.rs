@@ -1,87 +1,57 @@
-//! Admission: plugins that change or refuse an object before it is validated and stored.
+//! Admission: plugins that change or refuse an object before it is stored. The mutating phase of
+//! all plugins runs before the object is validated, and the validating phase after that.
 //!
 //! The plugins run after the field manager of a write is known, so that no manager owns the fields
 //! that a plugin sets.
 
+mod always_pull_images;
 mod attributes;
+mod authorizer;
+mod builtin;
+mod certificates;
+mod claim_resize;
+mod conditions;
+mod default_class;
 mod default_toleration_seconds;
+mod environment;
+mod limit_ranger;
+mod matching;
+mod metrics;
+mod namespace_lifecycle;
 mod notes;
+mod owner_references;
+mod plugin;
+mod pod_security;
+mod policy;
 mod priority;
+mod reinvocation;
+mod request;
+pub(crate) mod resource_list;
+pub(crate) mod resource_quota;
+mod rules;
+mod runtime_class;
 mod service_account;
 mod storage_object_in_use;
+mod taint_nodes;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
-use std::str::FromStr;
+mod webhook;
 
 use serde_json::Value;
 
 use crate::kinds::Kind;
-use crate::object;
 use crate::registry::Registry;
 use crate::status::ApiResult;
+use reinvocation::Reinvocation;
+use request::Hidden;
 
 pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use metrics::AdmissionMetrics;
 pub(crate) use notes::Notes;
+pub use plugin::{AdmissionPlugin, UnknownAdmissionPlugin};
+pub(crate) use policy::AdmissionPolicies;
 pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
-
-/// An admission plugin, with its name in kube-apiserver's flag `--enable-admission-plugins`.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
-pub enum AdmissionPlugin {
-    /// Adds the ServiceAccount of a Pod and the volume with its token, and refuses a Pod whose
-    /// ServiceAccount does not exist.
-    ServiceAccount,
-    /// Sets the priority of a Pod from its PriorityClass.
-    Priority,
-    /// Adds the finalizers that keep volumes and claims while they are in use.
-    StorageObjectInUseProtection,
-    /// Lets Pods tolerate for 5 minutes that their node is not ready or cannot be reached.
-    DefaultTolerationSeconds,
-}
-
-impl AdmissionPlugin {
-    /// All plugins, in the order in which they run.
-    pub const ALL: &[Self] = &[
-        Self::ServiceAccount,
-        Self::Priority,
-        Self::DefaultTolerationSeconds,
-        Self::StorageObjectInUseProtection,
-    ];
-
-    /// Returns the name of the plugin.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ServiceAccount => "ServiceAccount",
-            Self::Priority => "Priority",
-            Self::StorageObjectInUseProtection => "StorageObjectInUseProtection",
-            Self::DefaultTolerationSeconds => "DefaultTolerationSeconds",
-        }
-    }
-}
-
-impl fmt::Display for AdmissionPlugin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The error for a name that is not the name of a modelled admission plugin.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no admission plugin {0:?} in the embedded control plane")]
-pub struct UnknownAdmissionPlugin(String);
-
-impl FromStr for AdmissionPlugin {
-    type Err = UnknownAdmissionPlugin;
-
-    fn from_str(name: &str) -> Result<Self, UnknownAdmissionPlugin> {
-        let mut all = Self::ALL.iter();
-        let found = all.find(|plugin| plugin.as_str() == name).copied();
-        found.ok_or_else(|| UnknownAdmissionPlugin(name.to_owned()))
-    }
-}
+pub(crate) use webhook::AdmissionWebhooks;
 
 /// Runs the mutating phase of admission on an object that is to be stored.
 pub(crate) async fn mutate(
@@ -89,54 +59,114 @@ pub(crate) async fn mutate(
     attributes: &Attributes<'_>,
     object: &mut Value,
 ) -> ApiResult<()> {
-    for plugin in AdmissionPlugin::ALL {
-        if registry.admission_plugins.contains(plugin) {
-            run(*plugin, registry, attributes, object).await?;
+    mutate_by_plugins(registry, attributes, object).await?;
+    if attributes.write.is_direct {
+        return Ok(());
+    }
+    let hidden = Hidden::take(attributes, object);
+    let mut policies = Reinvocation::default();
+    let mut webhooks = Reinvocation::default();
+    mutate_dynamically(registry, attributes, object, &mut policies, &mut webhooks).await?;
+    let is_changed = policies.is_changed() || webhooks.is_changed();
+    if is_changed {
+        // The plugins, and the policies and webhooks that want it, see the changes of the first
+        // round.
+        policies.start_second_round();
+        webhooks.start_second_round();
+        mutate_by_plugins(registry, attributes, object).await?;
+        mutate_dynamically(registry, attributes, object, &mut policies, &mut webhooks).await?;
+    }
+    hidden.restore(object);
+    match is_changed {
+        true => registry.complete_mutated(attributes, object),
+        false => Ok(()),
+    }
+}
+
+/// Runs the mutating policies and webhooks that are stored in the cluster.
+async fn mutate_dynamically(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+    policies: &mut Reinvocation,
+    webhooks: &mut Reinvocation,
+) -> ApiResult<()> {
+    if is_exempt(attributes.kind()) {
+        return Ok(());
+    }
+    policy::mutate(registry, attributes, object, policies).await?;
+    webhook::mutate(registry, attributes, object, webhooks).await
+}
+
+/// Runs the validating phase of admission. `object` is `None` for a delete. Quotas are charged
+/// last, so that nothing refuses an object after it was charged.
+pub(crate) async fn validate(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+) -> ApiResult<()> {
+    let is_enabled = |plugin| registry.admission_plugins.contains(plugin);
+    let quota = &AdmissionPlugin::ResourceQuota;
+    let others = AdmissionPlugin::ALL
+        .iter()
+        .filter(|plugin| *plugin != quota);
+    if let Some(object) = object {
+        for plugin in others.filter(|plugin| is_enabled(plugin)) {
+            builtin::validate(*plugin, registry, attributes, object).await?;
         }
     }
-    Ok(())
+    if attributes.write.is_direct {
+        return Ok(());
+    }
+    if !is_exempt(attributes.kind()) {
+        policy::validate(registry, attributes, object).await?;
+        webhook::validate(registry, attributes, object).await?;
+    }
+    match object.filter(|_| is_enabled(quota)) {
+        Some(object) => builtin::validate(*quota, registry, attributes, object).await,
+        None => Ok(()),
+    }
 }
 
-/// Runs the validating phase of admission. `object` is `None` for a delete.
-pub(crate) async fn validate(
-    _registry: &Registry,
-    _attributes: &Attributes<'_>,
-    _object: Option<&Value>,
-) -> ApiResult<()> {
-    Ok(())
+/// Reports whether webhooks and policies are not applied to objects of a kind, because these
+/// objects configure admission themselves.
+fn is_exempt(kind: &Kind) -> bool {
+    kind.group == "admissionregistration.k8s.io"
+        && matches!(
+            kind.kind.as_str(),
+            "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+        )
 }
 
-/// Runs the mutating phase of one plugin.
-async fn run(
-    plugin: AdmissionPlugin,
+/// Runs the mutating phase of the enabled plugins.
+async fn mutate_by_plugins(
     registry: &Registry,
     attributes: &Attributes<'_>,
     object: &mut Value,
 ) -> ApiResult<()> {
-    if !attributes.target.subresource.is_empty() {
-        return Ok(());
-    }
-    let is_pod = is_pod(attributes.kind()) && object::at(object, &["spec"]).is_object();
-    match (plugin, attributes.operation, attributes.old) {
-        (AdmissionPlugin::StorageObjectInUseProtection, Operation::Create, _) => {
-            storage_object_in_use::admit(attributes.kind(), object);
+    for plugin in AdmissionPlugin::ALL {
+        if registry.admission_plugins.contains(plugin) {
+            builtin::mutate(*plugin, registry, attributes, object).await?;
         }
-        _ if !is_pod => {}
-        (AdmissionPlugin::ServiceAccount, Operation::Create, _) => {
-            service_account::admit(registry, attributes, object).await?;
-        }
-        (AdmissionPlugin::Priority, Operation::Create, _) => {
-            priority::admit(registry, attributes, object)?;
-        }
-        (AdmissionPlugin::Priority, Operation::Update, Some(old)) => priority::keep(old, object),
-        (AdmissionPlugin::DefaultTolerationSeconds, _, _) => {
-            default_toleration_seconds::admit(object);
-        }
-        _ => {}
     }
     Ok(())
 }
 
-fn is_pod(kind: &Kind) -> bool {
-    kind.group.is_empty() && kind.plural == "pods"
+/// Returns several errors as the text of one, as Go's aggregate of errors prints them.
+fn aggregate(errors: &[String]) -> String {
+    let mut texts: Vec<&str> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !texts.contains(&error.as_str()) {
+            texts.push(error);
+        }
+    }
+    match texts.as_slice() {
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
 }

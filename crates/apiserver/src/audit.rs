@@ -8,7 +8,6 @@ mod event;
 mod log;
 mod policy;
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -26,6 +25,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::Notes;
 use crate::authentication::Identity;
 use crate::authorization::{Attributes, Decision};
 use crate::clock::Clock;
@@ -247,11 +247,12 @@ impl RequestAudit {
     }
 
     /// Adds annotations of admission to the event.
-    pub(crate) fn annotate(&self, annotations: BTreeMap<String, String>) {
-        if annotations.is_empty() {
-            return;
-        }
+    pub(crate) fn annotate(&self, notes: &Notes) {
         self.change(|request| {
+            let mut annotations = notes.annotations();
+            if request.event.level >= Level::Request {
+                annotations.extend(notes.request_annotations());
+            }
             for (key, value) in annotations {
                 request.event.annotations.entry(key.into()).or_insert(value);
             }

@@ -24,8 +24,8 @@ use crate::authority::Authority;
 use crate::error::StartError;
 use crate::store::Store;
 
-pub(crate) use certificate::ClientCertificates;
 use certificate::PeerCertificate;
+pub(crate) use certificate::{ClientCertificates, organizations_of_request};
 pub(crate) use identity::{
     ANONYMOUS, AUTHENTICATED, Identity, SYSTEM_MASTERS, UNAUTHENTICATED, service_account_groups,
     service_account_user, split_service_account,

@@ -18,6 +18,7 @@ mod endpoints;
 mod garbage;
 mod namespaces;
 mod protection;
+mod quotas;
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -87,6 +88,7 @@ pub(crate) enum Work {
     PodDisruptionBudget(Key),
     PersistentVolumeClaim(Key),
     PersistentVolume(Key),
+    ResourceQuota(Key),
 }
 
 /// A queue that contains each work item at most once. A work item that is added while it is
@@ -168,6 +170,9 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
                 enqueue(&registry, event, &mut queue);
             }
         }
+        for quota in registry.quotas.take_uncertain() {
+            queue.add(Work::ResourceQuota(quota), 1);
+        }
         while let Some(Some(step)) = waiting.next().now_or_never() {
             queue.end(step);
         }
@@ -187,6 +192,7 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
         tokio::select! {
             result = changed.changed() => if result.is_err() { return },
             Some(step) = waiting.next(), if !waiting.is_empty() => queue.end(step),
+            () = registry.quotas.uncertain() => {}
             () = stop.cancelled() => return,
         }
     }
@@ -230,6 +236,9 @@ fn enqueue_definition(registry: &Registry, event: &Event, queue: &mut Queue) {
 /// for CRDs.
 fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
     enqueue_garbage(registry, event, queue);
+    for quota in quotas::affected(registry, event) {
+        queue.add(Work::ResourceQuota(quota), 1);
+    }
     let key = event.object.key();
     match event.object.resource().as_ref() {
         "namespaces" => queue.add(Work::Namespace(key), 1),
@@ -390,6 +399,7 @@ async fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
         Work::PersistentVolumeClaim(key) => protection::release_claim(registry, key).await,
         Work::PersistentVolume(key) => protection::release_volume(registry, key).await,
         Work::PodDisruptionBudget(key) => disruption::step(registry, key).await,
+        Work::ResourceQuota(key) => quotas::step(registry, key).await,
         Work::Service(key) => endpoints::step(registry, key).await,
     }
 }

@@ -38,14 +38,19 @@ mod unmodelled;
 mod update;
 mod validate;
 mod versions;
+mod warnings;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
 
 use opkit_apimachinery::identity::segment_flaw;
 use serde_json::Value;
+use tokio::time::Instant;
 
-use crate::admission::{AdmissionPlugin, Notes};
+use crate::admission::resource_quota::{Charges, QuotaState};
+use crate::admission::{
+    AdmissionMetrics, AdmissionPlugin, AdmissionPolicies, AdmissionWebhooks, Notes,
+};
 use crate::aggregator::Aggregator;
 use crate::authentication::{Authentication, Identity, TokenContext};
 use crate::authority::Authority;
@@ -61,7 +66,7 @@ use crate::store::{Store, Stored};
 use crate::target::Target;
 use crate::webhook::WebhookClients;
 
-pub(crate) use convert::{from_storage, is_stored_form, storage_name};
+pub(crate) use convert::{convert, from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
 pub(crate) use escalation::Escalation;
 pub(crate) use identity::check_namespace;
@@ -92,6 +97,7 @@ pub(crate) struct Registry {
     pub(crate) services: ServiceRanges,
     /// The enabled admission plugins.
     pub(crate) admission_plugins: Vec<AdmissionPlugin>,
+    pub(crate) quotas: Arc<QuotaState>,
     /// The certificate authority of the API server in PEM, once it is published.
     pub(crate) root_ca: OnceLock<String>,
     /// Whether the controllers of a cluster run.
@@ -100,6 +106,9 @@ pub(crate) struct Registry {
     pub(crate) resolver: ServiceResolver,
     /// The clients of the webhooks that objects configure.
     pub(crate) webhooks: WebhookClients,
+    pub(crate) admission_webhooks: AdmissionWebhooks,
+    pub(crate) policies: AdmissionPolicies,
+    pub(crate) metrics: AdmissionMetrics,
 }
 
 /// The handling of unknown fields, which the parameter `fieldValidation` requests.
@@ -128,8 +137,6 @@ pub(crate) struct Write {
     pub(crate) user: Option<Arc<Identity>>,
     /// Whether the write does not pass webhooks and policies.
     pub(crate) is_direct: bool,
-    /// Whether the request is a patch.
-    pub(crate) is_patch: bool,
     /// The field manager and the field validation in the query of the request.
     pub(crate) given_manager: Option<String>,
     pub(crate) given_field_validation: Option<String>,
@@ -139,6 +146,10 @@ pub(crate) struct Write {
     pub(crate) delete_options: Value,
     /// The warnings and audit annotations of admission.
     pub(crate) notes: Notes,
+    /// The quotas that were charged for the object.
+    pub(crate) charges: Charges,
+    /// The time at which the client no longer waits for the response.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl Write {
@@ -148,6 +159,12 @@ impl Write {
             manager: manager.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// Reports whether the client no longer waits for the response.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Returns the options for a write by the control plane itself that does not pass webhooks and

@@ -182,6 +182,12 @@ pub(crate) fn text(code: u16, body: &'static str) -> HttpResponse {
     respond(code, "text/plain; charset=utf-8", complete(body))
 }
 
+/// Returns metrics in the text format of Prometheus.
+pub(crate) fn metrics(text: String) -> HttpResponse {
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    respond(200, content_type, complete(text))
+}
+
 /// Returns a plain text error in the form in which Go's HTTP server writes it.
 pub(crate) fn error_text(code: u16, message: &str) -> HttpResponse {
     let body = complete(format!("{message}\n"));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::AdmissionPlugin;
+use crate::admission::{AdmissionMetrics, AdmissionPlugin, AdmissionPolicies, AdmissionWebhooks};
 use crate::aggregator::Aggregator;
 use crate::audit::{Audit, AuditOptions};
 use crate::authentication::{Authentication, AuthenticationOptions, Identity, Peer};
@@ -26,7 +26,7 @@ use crate::random::RandomNames;
 use crate::registry::{Registry, ServiceRanges, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, ServiceState};
-use crate::service_resolver::{ServiceAddress, ServiceResolver};
+use crate::service_resolver::{LocalService, ServiceAddress, ServiceResolver};
 use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::target::Target;
@@ -59,7 +59,8 @@ pub struct Options {
     /// itself, as in a test with envtest: nothing becomes ready, and a namespace that is deleted
     /// stays `Terminating`.
     pub controllers: bool,
-    /// The enabled admission plugins. By default all of [`AdmissionPlugin::ALL`].
+    /// The enabled admission plugins. By default those of
+    /// [`AdmissionPlugin::enabled_by_default`].
     pub admission_plugins: Vec<AdmissionPlugin>,
     /// Range of the cluster IPs of Services in CIDR notation. Two ranges of different IP families,
     /// separated by a comma, are a dual-stack cluster.
@@ -82,7 +83,7 @@ impl Default for Options {
             authentication: AuthenticationOptions::default(),
             authorization: vec![AuthorizationMode::Rbac],
             controllers: true,
-            admission_plugins: AdmissionPlugin::ALL.to_vec(),
+            admission_plugins: AdmissionPlugin::enabled_by_default(),
             service_cluster_ip_range: "10.96.0.0/12".to_owned(),
             service_node_port_range: 30_000..=32_767,
             audit: None,
@@ -143,11 +144,15 @@ impl Server {
             unmodelled: Unmodelled::default(),
             services,
             admission_plugins: options.admission_plugins,
+            quotas: Arc::default(),
             root_ca: OnceLock::new(),
             controllers: options.controllers,
             aggregator: Aggregator::new()?,
             resolver: ServiceResolver::new(options.service_addresses),
             webhooks: WebhookClients::default(),
+            admission_webhooks: AdmissionWebhooks::new(),
+            policies: AdmissionPolicies::new(),
+            metrics: AdmissionMetrics::new(),
             random: options
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
@@ -319,6 +324,18 @@ impl Server {
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)
+    }
+
+    /// Lets `service` serve the requests of this server to the Service `name`, such as calls of
+    /// webhooks, without a socket. The Service need not exist. `None` ends that.
+    pub fn serve_service(
+        &self,
+        namespace: &str,
+        name: &str,
+        service: Option<Arc<dyn LocalService>>,
+    ) {
+        let resolver = &self.shared.registry.resolver;
+        resolver.set_local(namespace, name, service);
     }
 
     /// Returns a warning for each feature that a written object relies on and that this control

@@ -227,6 +227,9 @@ impl Service {
         if segments == ["version"] {
             return Some(response::json(JSON, &version()));
         }
+        if segments == ["metrics"] {
+            return Some(response::metrics(self.shared.registry.metrics.encode()));
+        }
         let tokens = self.shared.registry.authentication.service_accounts();
         match segments {
             [".well-known", "openid-configuration"] => {

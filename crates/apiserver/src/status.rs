@@ -1,5 +1,7 @@
 //! The errors of the API: an HTTP code and a `Status`, with the reasons and messages of Kubernetes.
 
+use std::borrow::Cow;
+
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::object;
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Value,
     /// Token with which a client can continue an expired list.
@@ -27,7 +29,7 @@ impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: Value::Null,
             continue_token: String::new(),
@@ -41,6 +43,23 @@ impl ApiError {
             object::set_field(&mut self.details, "group", json!(kind.group));
         }
         self
+    }
+
+    /// Returns the error that a `Status` describes, such as that of a webhook.
+    pub(crate) fn from_status(code: u16, status: &Value) -> Self {
+        let mut error = Self::new(code, "", object::text(status, &["message"]));
+        error.reason = object::text(status, &["reason"]).to_owned().into();
+        error.details = object::at(status, &["details"]).clone();
+        error
+    }
+
+    /// Returns the error for a request that has taken longer than its client allows.
+    pub(crate) fn timeout() -> Self {
+        let message = "Timeout: request did not complete within requested timeout - context \
+                       deadline exceeded";
+        let mut error = Self::new(504, "Timeout", message);
+        error.details = json!({});
+        error
     }
 
     /// Returns an error without a reason, as Kubernetes returns for internal Go errors.
@@ -426,6 +445,20 @@ impl ApiError {
             json!([{"reason": reason, "message": message, "field": field}]),
         );
         self
+    }
+
+    /// Sets the HTTP code and the reason.
+    pub(crate) fn with_reason(mut self, code: u16, reason: &str) -> Self {
+        self.code = code;
+        self.reason = reason.to_owned().into();
+        self
+    }
+
+    /// Adds a cause that has only a message to the details of the error.
+    pub(crate) fn add_cause(&mut self, message: &str) {
+        let mut causes = object::items(&self.details, &["causes"]).to_vec();
+        causes.push(json!({"message": message}));
+        object::set_field(&mut self.details, "causes", json!(causes));
     }
 
     /// Returns the time in seconds after which a client can repeat the request.

@@ -1,5 +1,7 @@
 //! Tests of the whole server through its HTTP service.
 
+mod admission;
+mod admission_webhooks;
 mod aggregation;
 mod alone;
 mod apply;
@@ -20,6 +22,7 @@ mod negotiation;
 mod openapi;
 mod paging;
 mod protobuf;
+mod quotas;
 mod reviews;
 mod service_accounts;
 mod services;

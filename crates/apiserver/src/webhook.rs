@@ -21,7 +21,7 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
 use crate::error::StartError;
-pub(crate) use client::{CallError, WebhookClients, roots};
+pub(crate) use client::{WebhookClients, roots};
 
 /// Number of attempts to call a webhook that fails with a transient error, as in Kubernetes.
 const ATTEMPTS: u32 = 5;

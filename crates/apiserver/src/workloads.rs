@@ -131,6 +131,10 @@ async fn try_record_event(
         object::name(regarding),
         registry.random.next()
     );
+    let type_ = match content.reason.starts_with("Failed") {
+        true => "Warning",
+        false => "Normal",
+    };
     let event = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": namespace},
         "involvedObject": {
@@ -139,7 +143,7 @@ async fn try_record_event(
             "name": object::name(regarding), "namespace": namespace, "uid": object::uid(regarding),
             "resourceVersion": object::meta(regarding, "resourceVersion"),
         },
-        "reason": content.reason, "message": content.message, "type": "Normal", "count": 1,
+        "reason": content.reason, "message": content.message, "type": type_, "count": 1,
         "source": {"component": content.component},
         "reportingComponent": content.component, "reportingInstance": "",
         "firstTimestamp": now, "lastTimestamp": now, "eventTime": null,

@@ -82,7 +82,10 @@ pub(crate) struct Entry {
 /// A field of a message literal.
 #[derive(Debug, Clone)]
 pub(crate) struct StructField {
+    pub(crate) name: String,
     pub(crate) value: Expr,
+    /// Whether the field is written as `?name: value`.
+    pub(crate) is_optional: bool,
 }
 
 /// A loop over a list or a map, with an accumulator.

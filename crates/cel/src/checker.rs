@@ -9,12 +9,17 @@ mod validators;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ast::{Comprehension, Element, Entry, Expr, ExprId, ExprKind, Literal};
+use crate::ast::{Comprehension, Element, Entry, Expr, ExprId, ExprKind, Literal, StructField};
 use crate::declarations::{FUNCTIONS, Functions, Overload, type_value};
 use crate::parser::Parsed;
 use crate::source::Issue;
 use crate::types::Type;
 use unify::{Mapping, most_general};
+
+/// The type of the object of a mutating policy. The types of its fields are `Object.spec` and so on.
+pub(crate) const OBJECT: &str = "Object";
+/// The type of an operation of a JSON patch.
+pub(crate) const JSON_PATCH: &str = "JSONPatch";
 
 /// Fields of the object types, and the variables, against which an expression is checked.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +30,9 @@ pub(crate) struct Scope {
     pub(crate) objects: HashMap<Arc<str>, HashMap<String, Type>>,
     /// Functions beyond those of every environment.
     pub(crate) extra: Option<&'static Functions>,
+    /// Whether the object literals of mutating policies are known: `Object{..}` and
+    /// `JSONPatch{..}`.
+    pub(crate) has_object_literals: bool,
     /// Whether the environment is that of a schema, in which the names of more types are known.
     pub(crate) has_schema: bool,
 }
@@ -131,12 +139,7 @@ impl Checker<'_> {
             ExprKind::Call { .. } => return self.call(expr),
             ExprKind::List(elements) => self.list(elements),
             ExprKind::Map(entries) => self.map(entries),
-            ExprKind::Struct { type_name, .. } => {
-                // There are no message types: objects come from schemas, whose types have no name.
-                let message = undeclared(type_name);
-                self.report(id, message);
-                Type::Error
-            }
+            ExprKind::Struct { type_name, fields } => self.structure(id, type_name, fields),
             ExprKind::Comprehension(fold) => self.comprehension(fold),
             ExprKind::Unspecified => Type::Error,
         };
@@ -226,6 +229,9 @@ impl Checker<'_> {
     }
 
     fn object_field(&mut self, id: ExprId, name: &str, field: &str) -> Type {
+        if self.scope.has_object_literals && (name == OBJECT || name.starts_with("Object.")) {
+            return Type::Dyn;
+        }
         let message = match self.scope.objects.get(name) {
             Some(fields) => match fields.get(field) {
                 Some(found) => return found.clone(),
@@ -292,6 +298,46 @@ impl Checker<'_> {
             }
         };
         self.set_type(id, found);
+    }
+
+    /// Returns the type of an object literal. Only mutating policies have such types; the objects of
+    /// schemas have types without names.
+    fn structure(&mut self, id: ExprId, type_name: &str, fields: &mut [StructField]) -> Type {
+        let plain = type_name.strip_prefix('.').unwrap_or(type_name);
+        let is_object = plain == OBJECT || plain.starts_with("Object.");
+        if !self.scope.has_object_literals || !(is_object || plain == JSON_PATCH) {
+            self.report(id, undeclared(type_name));
+            return Type::Error;
+        }
+        for field in fields.iter_mut() {
+            self.check(&mut field.value);
+            let wanted = match (is_object, field.name.as_str()) {
+                (true, _) | (false, "value") => Type::Dyn,
+                (false, "op" | "path" | "from") => Type::String,
+                (false, name) => {
+                    self.report(field.value.id, format!("undefined field '{name}'"));
+                    continue;
+                }
+            };
+            let wanted = match field.is_optional {
+                true => Type::optional(wanted),
+                false => wanted,
+            };
+            let found = self
+                .mapping
+                .substitute(&self.type_of(field.value.id), false);
+            if !self.mapping.assign(&found, &wanted) {
+                let name = &field.name;
+                self.report(
+                    field.value.id,
+                    format!(
+                        "expected type of field '{name}' is '{wanted}' but provided type is \
+                         '{found}'"
+                    ),
+                );
+            }
+        }
+        Type::object(plain)
     }
 
     fn functions(&self, name: &str) -> Option<&'static [Overload]> {

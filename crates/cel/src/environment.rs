@@ -8,6 +8,7 @@ use opkit_apimachinery::schema::Schema;
 use crate::checker::{Scope, check};
 use crate::cost::{SizeEstimator, Unknown};
 use crate::crd::decl::DeclType;
+use crate::crd::escape::unescape;
 use crate::declarations::JSON_PATCH;
 use crate::error::CompileError;
 use crate::parser::parse;
@@ -99,10 +100,61 @@ impl Environment {
         self
     }
 
-    /// Declares the functions of mutating admission policies: `jsonpatch.escapeKey`.
+    /// Declares a variable whose type has the fields of a schema. `type_name` is the name of the
+    /// type in errors.
     #[must_use]
-    pub fn json_patch(mut self) -> Self {
+    pub fn object(mut self, name: &str, type_name: &str, schema: &Schema) -> Self {
+        let mut objects = HashMap::new();
+        let declared = match DeclType::of(schema, false) {
+            Some(found) => found.declare(type_name, &mut objects),
+            None => Type::Dyn,
+        };
+        // Only the fields of custom resources are escaped.
+        for (name, fields) in objects {
+            let fields = fields.into_iter();
+            let fields = fields.map(|(field, found)| (unescape(&field).unwrap_or(field), found));
+            self.scope.objects.insert(name, fields.collect());
+        }
+        self.scope.variables.insert(name.to_owned(), declared);
+        self
+    }
+
+    /// Declares a further field of the object type `type_name`.
+    #[must_use]
+    pub fn field(mut self, type_name: &str, field: &str, declared: Type) -> Self {
+        let fields = self.scope.objects.entry(Arc::from(type_name)).or_default();
+        fields.insert(field.to_owned(), declared);
+        self
+    }
+
+    /// Declares a variable that an admission policy composes, which expressions call
+    /// `variables.name`.
+    #[must_use]
+    pub fn composed(self, name: &str, declared: Type) -> Self {
+        const VARIABLES: &str = "kubernetes.variables";
+        self.field(VARIABLES, name, declared.clone())
+            .variable("variables", Type::object(VARIABLES))
+            .variable(format!("variables.{name}"), declared)
+    }
+
+    /// Declares what only mutating admission policies have: the function `jsonpatch.escapeKey`, and
+    /// the object literals `Object{..}` and `JSONPatch{..}`.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_cel::{Bindings, Budget, Environment};
+    /// use serde_json::json;
+    ///
+    /// let environment = Environment::new().mutation();
+    /// let program = environment.compile("Object{spec: Object.spec{replicas: 1 + 2}}")?;
+    /// let value = program.evaluate(&Bindings::new(), &mut Budget::new(1_000))?;
+    /// assert_eq!(value.to_json(), Some(json!({"spec": {"replicas": 3}})));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn mutation(mut self) -> Self {
         self.scope.extra = Some(&JSON_PATCH);
+        self.scope.has_object_literals = true;
         self
     }
 

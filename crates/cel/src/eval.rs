@@ -2,18 +2,20 @@
 
 mod attributes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::cost::runtime::call_cost;
 use crate::library::{formats, lists, operators, regex};
 use crate::plan::{Call, Fold, Node};
-use crate::value::{Fault, Key, List, Map, Outcome, Value, equal};
+use crate::value::{Fault, Key, List, Map, Object, ObjectLiteral, Outcome, Value, equal};
 
 /// Cost of creating a list, in addition to its elements.
 const LIST_COST: u64 = 10;
 /// Cost of creating a map, in addition to its entries.
 const MAP_COST: u64 = 30;
+/// Cost of creating an object, in addition to its fields.
+const STRUCT_COST: u64 = 40;
 /// Maximum number of list items that one evaluation copies. The cost of adding two lists does not
 /// depend on their lengths, so that the cost limit alone does not limit the time.
 const COPIED_MAX: u64 = 20_000_000;
@@ -84,6 +86,7 @@ impl<'a> Evaluator<'a, '_> {
             }
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
+            Node::Struct(type_name, fields) => self.structure(type_name, fields),
             Node::Fold(fold) => self.fold(fold),
         }
     }
@@ -203,6 +206,28 @@ impl<'a> Evaluator<'a, '_> {
             built.push((key, value));
         }
         Ok(built)
+    }
+
+    fn structure(
+        &mut self,
+        type_name: &'a Arc<str>,
+        fields: &'a [(Arc<str>, Node, bool)],
+    ) -> Outcome<'a> {
+        let mut built = BTreeMap::new();
+        for (name, value, is_optional) in fields {
+            match (self.eval(value)?, is_optional) {
+                (Value::Optional(Some(value)), true) => {
+                    built.insert(name.clone(), (*value).clone());
+                }
+                (Value::Optional(None), true) => {}
+                (value, _) => drop(built.insert(name.clone(), value)),
+            }
+        }
+        self.charge(STRUCT_COST)?;
+        Ok(Value::Object(Object::Literal(Arc::new(ObjectLiteral {
+            type_name: type_name.clone(),
+            fields: built,
+        }))))
     }
 
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {

@@ -28,4 +28,4 @@ pub use error::{CompileError, EvaluationError};
 pub use library::authz::{Authorizer, Check, CheckTarget, Decision, ResourceCheck};
 pub use program::{Bindings, Budget, PER_CALL_LIMIT, Program, RUNTIME_COST_BUDGET};
 pub use types::Type;
-pub use value::Value;
+pub use value::{Object, ObjectLiteral, Value};

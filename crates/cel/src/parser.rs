@@ -485,7 +485,8 @@ impl Parser<'_> {
             self.peek().token,
             Token::Ident | Token::EscapedIdent | Token::Question
         ) {
-            if self.peek().token == Token::Question {
+            let is_optional = self.peek().token == Token::Question;
+            if is_optional {
                 self.next();
             }
             let name = self.peek();
@@ -500,9 +501,14 @@ impl Parser<'_> {
                 }
             }
             self.next();
+            let name = self.text(name).to_owned();
             self.expect(Token::Colon, |token| token.starts_operand())?;
             let value = self.expr()?;
-            fields.push(StructField { value });
+            fields.push(StructField {
+                name,
+                value,
+                is_optional,
+            });
             if self.peek().token != Token::Comma {
                 break;
             }

@@ -46,6 +46,8 @@ pub(crate) enum Node {
     List(Arc<[(Self, bool)]>),
     /// Keys, values, and whether each entry is optional.
     Map(Arc<[(Self, Self, bool)]>),
+    /// The type of an object literal, and the name, the value and the optionality of each field.
+    Struct(Arc<str>, Arc<[(Arc<str>, Self, bool)]>),
     Fold(Arc<Fold>),
 }
 
@@ -193,7 +195,15 @@ impl Planner<'_> {
                 optimize::map(planned)
             }
             ExprKind::Comprehension(fold) => self.fold(fold),
-            ExprKind::Struct { type_name, .. } => Err(format!("unknown type: {type_name}")),
+            ExprKind::Struct { type_name, fields } => {
+                let mut planned = Vec::with_capacity(fields.len());
+                for field in fields {
+                    let name = Arc::from(field.name.as_str());
+                    planned.push((name, self.plan(&field.value)?, field.is_optional));
+                }
+                let type_name = type_name.strip_prefix('.').unwrap_or(type_name);
+                Ok(Node::Struct(Arc::from(type_name), planned.into()))
+            }
             ExprKind::Unspecified => Err("unsupported expr".to_owned()),
         }
     }

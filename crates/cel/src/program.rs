@@ -10,7 +10,7 @@ use crate::checker::{Checked, Scope, check};
 use crate::cost::{SizeEstimator, estimate};
 use crate::error::{CompileError, EvaluationError};
 use crate::eval::{Evaluated, Variables, evaluate};
-use crate::library::authz::{Authorized, Authorizer};
+use crate::library::authz::{Authorized, Authorizer, ResourceCheck};
 use crate::parser::parse;
 use crate::plan::{Node, plan};
 use crate::source::Source;
@@ -95,6 +95,7 @@ pub struct Bindings<'a> {
 enum Binding<'a> {
     Json(&'a Json),
     Value(Value<'a>),
+    Failed(String),
 }
 
 impl<'a> Bindings<'a> {
@@ -117,10 +118,31 @@ impl<'a> Bindings<'a> {
         self
     }
 
+    /// Adds a variable whose evaluation has failed. An expression that uses it has this error.
+    #[must_use]
+    pub fn failed(mut self, name: impl Into<String>, message: impl Into<String>) -> Self {
+        let failed = Binding::Failed(message.into());
+        self.values.insert(name.into(), failed);
+        self
+    }
+
     /// Adds a variable with which expressions ask for permissions.
     #[must_use]
     pub fn authorizer(self, name: impl Into<String>, authorizer: &'a dyn Authorizer) -> Self {
         let object = Object::Authorizer(Authorized::new(authorizer));
+        self.value(name, Value::Object(object))
+    }
+
+    /// Adds a variable with which expressions ask for permissions on one resource, such as
+    /// `authorizer.requestResource` in admission policies.
+    #[must_use]
+    pub fn resource_check(
+        self,
+        name: impl Into<String>,
+        authorizer: &'a dyn Authorizer,
+        resource: ResourceCheck,
+    ) -> Self {
+        let object = Object::ResourceCheck(Authorized::new(authorizer), Arc::new(resource));
         self.value(name, Value::Object(object))
     }
 }
@@ -207,6 +229,7 @@ impl Program {
                     from_json(json, self.schemas.get(name).map(|schema| &**schema))
                 }
                 Binding::Value(value) => Ok(value.clone()),
+                Binding::Failed(message) => Err(Fault::new(message.as_str())),
             };
             variables.insert(name.clone(), value);
         }

@@ -87,6 +87,21 @@ impl Type {
         Self::object("kubernetes.authorization.Authorizer")
     }
 
+    /// Returns the type of a variable whose functions ask for permissions on one resource.
+    pub fn resource_check() -> Self {
+        Self::object("kubernetes.authorization.ResourceCheck")
+    }
+
+    /// Returns the type of an operation of a JSON patch in a mutating policy.
+    pub fn json_patch() -> Self {
+        Self::object(crate::checker::JSON_PATCH)
+    }
+
+    /// Returns the type of the configuration that a mutating policy applies.
+    pub fn apply_configuration() -> Self {
+        Self::object(crate::checker::OBJECT)
+    }
+
     pub(crate) fn object(name: &str) -> Self {
         Self::Object(Arc::from(name))
     }

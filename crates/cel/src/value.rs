@@ -170,6 +170,66 @@ pub enum Object<'a> {
     ResourceCheck(Authorized<'a>, Arc<ResourceCheck>),
     /// The result of a check.
     Decision(Arc<Decision>),
+    /// An object literal of a mutating policy.
+    Literal(Arc<ObjectLiteral<'a>>),
+}
+
+/// An object literal of a mutating policy, such as `Object.spec{replicas: 3}`.
+#[derive(Debug, Clone)]
+pub struct ObjectLiteral<'a> {
+    pub(crate) type_name: Arc<str>,
+    pub(crate) fields: BTreeMap<Arc<str>, Value<'a>>,
+}
+
+impl<'a> ObjectLiteral<'a> {
+    /// Returns the name of the type, such as `Object.spec` or `JSONPatch`.
+    pub fn type_name(&self) -> &str {
+        &self.type_name
+    }
+
+    /// Returns the value of a field.
+    pub fn field(&self, name: &str) -> Option<&Value<'a>> {
+        self.fields.get(name)
+    }
+
+    /// Checks that each object in a field has the type with the name of the field.
+    ///
+    /// # Errors
+    /// Returns the first field with an object of another type.
+    pub fn check_types(&self) -> Result<(), String> {
+        for (name, value) in &self.fields {
+            check_types(&format!("{}.{name}", self.type_name), value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks the types of the object literals in the value of a field whose type is `wanted`.
+fn check_types(wanted: &str, value: &Value<'_>) -> Result<(), String> {
+    match value {
+        Value::Object(Object::Literal(literal)) => {
+            if *literal.type_name != *wanted {
+                return Err(format!(
+                    "unexpected type name {:?}, expected {wanted:?}, which matches field name path \
+                     from root Object type",
+                    &*literal.type_name
+                ));
+            }
+            literal.check_types()
+        }
+        Value::List(list) => {
+            let mut items = list.iter().flatten();
+            items.try_for_each(|item| check_types(wanted, &item))
+        }
+        Value::Map(map) => {
+            let mut values = map
+                .keys()
+                .into_iter()
+                .filter_map(|key| map.find(&key).ok()?);
+            values.try_for_each(|value| check_types(wanted, &value))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why the evaluation of an expression ended without a value.
@@ -297,6 +357,11 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> List<'a> {
+    /// Returns the items. An item that does not fit the schema of the list is left out.
+    pub fn items(&self) -> Vec<Value<'a>> {
+        self.iter().flatten().collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         match &self.items {
             Items::Json { items, .. } => items.len(),
@@ -397,6 +462,7 @@ impl Object<'_> {
             Self::GroupCheck(..) => Type::object("kubernetes.authorization.GroupCheck"),
             Self::ResourceCheck(..) => Type::object("kubernetes.authorization.ResourceCheck"),
             Self::Decision(_) => Type::object("kubernetes.authorization.Decision"),
+            Self::Literal(literal) => Type::object(&literal.type_name),
         }
     }
 }

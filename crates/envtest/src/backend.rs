@@ -170,9 +170,6 @@ impl Backend {
             ) if !plane.has_controller_manager() => {
                 Some("there is no kube-controller-manager beside kube-apiserver")
             }
-            (Capability::Admission, Self::Embedded(_)) => Some(
-                "the embedded control plane has no webhooks, admission policies, quotas or limit ranges",
-            ),
             (
                 Capability::OwnerReferencesPermissionEnforcement,
                 Self::Embedded(_) | Self::Cluster,

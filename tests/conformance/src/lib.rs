@@ -3,6 +3,8 @@
 //! All tests are in one binary, because linking is the most expensive part of such tests.
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod client;

@@ -212,7 +212,9 @@ impl<'a> Node<'a> {
             let required = schema.required.contains(name) && typed.is_built_in();
             // Only a property that is a reference can exist. Others need not be resolved.
             if declared.reference.is_none() {
-                if required {
+                // Go omits a required set that is empty.
+                let is_set = declared.list_type == Some(ListType::Set);
+                if required && !is_set {
                     fields.insert(name.clone(), Value::Null);
                 }
                 continue;

@@ -65,29 +65,41 @@ fn apply(
         "add" => {
             path.check_depth(operation.get("value").unwrap_or(&Value::Null))?;
             path.add(object, value())
+                .map_err(|flaw| flaw.of("add", &path))
         }
-        "remove" => path.remove(object).map(drop),
+        "remove" => path
+            .remove(object)
+            .map(drop)
+            .map_err(|flaw| flaw.of("remove", &path)),
         "replace" => {
             path.check_depth(operation.get("value").unwrap_or(&Value::Null))?;
             path.replace(object, value())
+                .map_err(|flaw| flaw.of_replace(&path))
         }
         "move" => {
-            let moved = Path::parse(text(operation, "from")?)?.remove(object)?;
+            let from = Path::parse(text(operation, "from")?)?;
+            let moved = from.remove(object);
+            let moved = moved.map_err(|flaw| flaw.of_source("move", &from))?;
             path.check_depth(&moved)?;
             path.add(object, moved)
+                .map_err(|flaw| flaw.of_destination("move", &path))
         }
         "copy" => {
             let from = Path::parse(text(operation, "from")?)?;
-            let copied = from.get(object)?.unwrap_or(&Value::Null);
+            let copied = from.get(object);
+            let copied = copied.map_err(|flaw| flaw.of_source("copy", &from))?;
+            let copied = copied.unwrap_or(&Value::Null);
             path.check_depth(copied)?;
             *copies = copies
                 .checked_sub(json_size(copied))
                 .ok_or_else(copy_limit_exceeded)?;
             let copied = copied.clone();
             path.add(object, copied)
+                .map_err(|flaw| flaw.of_destination("copy", &path))
         }
         "test" => {
-            let actual = path.get(object)?.unwrap_or(&Value::Null);
+            let actual = path.get(object).map_err(|flaw| flaw.of_test(&path))?;
+            let actual = actual.unwrap_or(&Value::Null);
             if *actual == value() {
                 return Ok(());
             }
@@ -96,7 +108,75 @@ fn apply(
                 path.text
             )))
         }
-        other => Err(unprocessable(format!("unexpected kind: {other}"))),
+        other => Err(unprocessable(format!("Unexpected kind: {other}"))),
+    }
+}
+
+/// The reason why an operation does not apply at a path.
+enum Flaw {
+    /// There is no object or list that could contain the path.
+    NoParent,
+    /// The parent has no such key or index.
+    NoKey(String),
+}
+
+impl Flaw {
+    fn of(self, operation: &str, path: &Path<'_>) -> PatchError {
+        unprocessable(match self {
+            Self::NoParent => format!(
+                "{operation} operation does not apply: doc is missing path: {}: missing value",
+                golang::quote(path.text)
+            ),
+            Self::NoKey(why) => format!("error in {operation} for path: '{}': {why}", path.text),
+        })
+    }
+
+    fn of_replace(self, path: &Path<'_>) -> PatchError {
+        let missing = match self {
+            Self::NoParent => "path",
+            Self::NoKey(_) => "key",
+        };
+        unprocessable(format!(
+            "replace operation does not apply: doc is missing {missing}: {}: missing value",
+            path.text
+        ))
+    }
+
+    fn of_source(self, operation: &str, from: &Path<'_>) -> PatchError {
+        unprocessable(match self {
+            Self::NoParent => format!(
+                "{operation} operation does not apply: doc is missing from path: {}: missing value",
+                from.text
+            ),
+            Self::NoKey(why) if operation == "copy" => {
+                format!("error in copy for from: '{}': {why}", from.text)
+            }
+            Self::NoKey(why) => format!("error in {operation} for path: '{}': {why}", from.last),
+        })
+    }
+
+    fn of_destination(self, operation: &str, path: &Path<'_>) -> PatchError {
+        unprocessable(match self {
+            Self::NoParent => format!(
+                "{operation} operation does not apply: doc is missing destination path: {}: \
+                 missing value",
+                path.text
+            ),
+            Self::NoKey(why) if operation == "copy" => {
+                format!("error while adding value during copy: {why}")
+            }
+            Self::NoKey(why) => format!("error in {operation} for path: '{}': {why}", path.text),
+        })
+    }
+
+    fn of_test(self, path: &Path<'_>) -> PatchError {
+        unprocessable(match self {
+            Self::NoParent => format!(
+                "test operation does not apply: is missing path: {}: missing value",
+                path.text
+            ),
+            Self::NoKey(why) => format!("error in test for path: '{}': {why}", path.text),
+        })
     }
 }
 
@@ -123,7 +203,7 @@ impl<'t> Path<'t> {
         })
     }
 
-    fn parent<'o>(&self, object: &'o mut Value) -> Result<&'o mut Value, PatchError> {
+    fn parent<'o>(&self, object: &'o mut Value) -> Result<&'o mut Value, Flaw> {
         let step = |at: Option<&'o mut Value>, step: &String| match at? {
             Value::Object(fields) => fields.get_mut(step),
             Value::Array(items) => {
@@ -135,22 +215,22 @@ impl<'t> Path<'t> {
         let parent = self.parents.iter().fold(Some(object), step);
         parent
             .filter(|parent| parent.is_object() || parent.is_array())
-            .ok_or_else(|| self.missing())
+            .ok_or(Flaw::NoParent)
     }
 
     /// Returns the value at this path, or `None` if the parent is an object without the field.
-    fn get<'o>(&self, object: &'o mut Value) -> Result<Option<&'o Value>, PatchError> {
+    fn get<'o>(&self, object: &'o mut Value) -> Result<Option<&'o Value>, Flaw> {
         match self.parent(object)? {
             Value::Object(fields) => Ok(fields.get(&self.last)),
             Value::Array(items) => {
                 let found = index(&self.last, items.len()).and_then(|index| items.get(index));
-                found.map(Some).ok_or_else(|| self.missing())
+                found.map(Some).ok_or_else(|| self.bad_index())
             }
-            _ => Err(self.missing()),
+            _ => Err(Flaw::NoParent),
         }
     }
 
-    fn add(&self, object: &mut Value, value: Value) -> Result<(), PatchError> {
+    fn add(&self, object: &mut Value, value: Value) -> Result<(), Flaw> {
         match self.parent(object)? {
             Value::Object(fields) => {
                 fields.insert(self.last.clone(), value);
@@ -164,25 +244,30 @@ impl<'t> Path<'t> {
                 // For an insertion, a negative index counts from the position after the last item.
                 let place = index(&self.last, items.len() + 1);
                 let place = place.filter(|place| *place <= items.len());
-                items.insert(place.ok_or_else(|| self.missing())?, value);
+                items.insert(place.ok_or_else(|| self.bad_index())?, value);
                 Ok(())
             }
-            _ => Err(self.missing()),
+            _ => Err(Flaw::NoParent),
         }
     }
 
-    fn remove(&self, object: &mut Value) -> Result<Value, PatchError> {
+    fn remove(&self, object: &mut Value) -> Result<Value, Flaw> {
         match self.parent(object)? {
-            Value::Object(fields) => fields.remove(&self.last).ok_or_else(|| self.missing()),
+            Value::Object(fields) => fields.remove(&self.last).ok_or_else(|| {
+                let key = &self.last;
+                Flaw::NoKey(format!(
+                    "Unable to remove nonexistent key: {key}: missing value"
+                ))
+            }),
             Value::Array(items) => {
                 let place = index(&self.last, items.len()).filter(|place| *place < items.len());
-                Ok(items.remove(place.ok_or_else(|| self.missing())?))
+                Ok(items.remove(place.ok_or_else(|| self.bad_index())?))
             }
-            _ => Err(self.missing()),
+            _ => Err(Flaw::NoParent),
         }
     }
 
-    fn replace(&self, object: &mut Value, value: Value) -> Result<(), PatchError> {
+    fn replace(&self, object: &mut Value, value: Value) -> Result<(), Flaw> {
         match self.parent(object)? {
             Value::Object(fields) => {
                 fields.insert(self.last.clone(), value);
@@ -190,10 +275,10 @@ impl<'t> Path<'t> {
             }
             Value::Array(items) => {
                 let found = index(&self.last, items.len()).and_then(|index| items.get_mut(index));
-                *found.ok_or_else(|| self.missing())? = value;
+                *found.ok_or_else(|| self.bad_index())? = value;
                 Ok(())
             }
-            _ => Err(self.missing()),
+            _ => Err(Flaw::NoParent),
         }
     }
 
@@ -208,8 +293,11 @@ impl<'t> Path<'t> {
         )))
     }
 
-    fn missing(&self) -> PatchError {
-        missing(self.text)
+    fn bad_index(&self) -> Flaw {
+        let index = &self.last;
+        Flaw::NoKey(format!(
+            "Unable to access invalid index: {index}: invalid index referenced"
+        ))
     }
 }
 

@@ -89,16 +89,19 @@ impl<'a> Attributes<'a> {
 
     /// Returns the error of a plugin that refuses the request.
     pub(crate) fn forbid(&self, why: impl AsRef<str>) -> ApiError {
-        ApiError::forbidden(&self.target.kind, self.name_in_errors, why.as_ref())
+        let name = match self.name_in_errors {
+            "" => "Unknown",
+            name => name,
+        };
+        ApiError::forbidden(&self.target.kind, name, why.as_ref())
     }
 
     /// Returns the options of the request, such as `CreateOptions`, in the form in which webhooks
-    /// and policies get them.
+    /// and policies get them. A patch has the options of the create or update that it causes.
     pub(crate) fn options(&self) -> Value {
         let write = self.write;
         let kind = match self.operation {
             Operation::Create => "CreateOptions",
-            Operation::Update if write.is_patch => "PatchOptions",
             Operation::Update => "UpdateOptions",
             Operation::Delete => "DeleteOptions",
             Operation::Connect => return Value::Null,
@@ -113,9 +116,6 @@ impl<'a> Attributes<'a> {
                 set(field, value.clone());
             }
             return options;
-        }
-        if write.force {
-            set("force", json!(true));
         }
         if let Some(manager) = &write.given_manager {
             set("fieldManager", json!(manager));

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 pub(crate) struct Notes {
     warnings: Mutex<Vec<String>>,
     annotations: Mutex<BTreeMap<String, String>>,
+    /// Annotations that are only in events with the request object.
+    request_annotations: Mutex<BTreeMap<String, String>>,
 }
 
 impl Notes {
@@ -28,6 +30,16 @@ impl Notes {
         annotations
             .entry(key.into())
             .or_insert_with(|| value.into());
+    }
+
+    /// Adds an annotation to the audit event, if that has the request object.
+    pub(crate) fn annotate_request(&self, key: String, value: String) {
+        self.request_annotations.lock().entry(key).or_insert(value);
+    }
+
+    /// Returns the annotations that are only in events with the request object.
+    pub(crate) fn request_annotations(&self) -> BTreeMap<String, String> {
+        self.request_annotations.lock().clone()
     }
 
     /// Returns the warnings.

@@ -70,6 +70,26 @@ pub(super) fn keep(live: &Value, new: &mut Value) {
     }
 }
 
+/// Checks that a PriorityClass with `globalDefault` is the only one.
+pub(super) fn check_default(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    class: &Value,
+) -> ApiResult<()> {
+    if object::at(class, &["globalDefault"]) != true {
+        return Ok(());
+    }
+    let present = default_class(registry)
+        .filter(|present| attributes.old.is_none() || object::name(present) != object::name(class));
+    match present {
+        None => Ok(()),
+        Some(present) => Err(attributes.forbid(format!(
+            "PriorityClass {} is already marked as default. Only one default can exist",
+            object::name(&present)
+        ))),
+    }
+}
+
 /// Returns the class with `globalDefault`. If there are several, the lowest priority wins.
 fn default_class(registry: &Registry) -> Option<Arc<Value>> {
     let (classes, _) = registry.store.list(CLASSES, None);

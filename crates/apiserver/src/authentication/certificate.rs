@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
@@ -152,7 +152,28 @@ pub(super) fn public_key(certificate: &[u8]) -> Option<Vec<u8>> {
 /// Returns the user whom a certificate names, or `None` if the certificate has no common name.
 fn subject(certificate: &[u8]) -> Option<Identity> {
     let mut body = from_subject(certificate)?;
-    let mut names = Reader(body.expect(tag::SEQUENCE)?);
+    let (user, groups) = user_and_groups(body.expect(tag::SEQUENCE)?)?;
+    (!user.is_empty()).then(|| Identity::authenticated(user, groups))
+}
+
+/// Returns the organizations of the subject in a certificate signing request in PEM, or an empty
+/// list if the text is not such a request.
+pub(crate) fn organizations_of_request(pem: &[u8]) -> Vec<String> {
+    let organizations = || {
+        let der = CertificateSigningRequestDer::from_pem_slice(pem).ok()?;
+        let mut request = Reader(&der);
+        let mut body = Reader(request.expect(tag::SEQUENCE)?);
+        let mut information = Reader(body.expect(tag::SEQUENCE)?);
+        information.expect(tag::INTEGER)?;
+        let (_, groups) = user_and_groups(information.expect(tag::SEQUENCE)?)?;
+        Some(groups)
+    };
+    organizations().unwrap_or_default()
+}
+
+/// Returns the common name and the organizations in a subject.
+fn user_and_groups(subject: &[u8]) -> Option<(String, Vec<String>)> {
+    let mut names = Reader(subject);
     let (mut user, mut groups) = (String::new(), Vec::new());
     while let Some(name) = names.expect(tag::SET) {
         let mut attributes = Reader(name);
@@ -168,7 +189,7 @@ fn subject(certificate: &[u8]) -> Option<Identity> {
             }
         }
     }
-    (!user.is_empty()).then(|| Identity::authenticated(user, groups))
+    Some((user, groups))
 }
 
 /// A verifier that accepts every client certificate, and verifies only that the client has the key.

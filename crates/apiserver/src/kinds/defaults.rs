@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 use super::{Kind, sections};
 
 mod functions;
+mod qos;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use functions::qos_class;
+pub(crate) use qos::qos_class;
 
 const TEXT: &str = include_str!("../../data/defaults.txt");
 

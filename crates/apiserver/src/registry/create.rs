@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::prepare::{WrittenBy, enter_namespace};
+use super::prepare::{WrittenBy, drop_unset_on_create, enter_namespace};
 use super::{Registry, Write, api_services, metadata, pods, rules};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
+use crate::kinds::defaults::qos_class;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Committed, Expected, Key};
@@ -76,25 +77,9 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<Committed> {
         let kind = &target.kind;
-        // As in Kubernetes, the store makes this check, and a dry run does not reach the store.
-        if !write.dry_run && !object::meta(&body, "resourceVersion").is_empty() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(ApiError::without_reason(500, message));
-        }
         enter_namespace(target, &mut body)?;
         self.check_crd_open(kind, object::name(&body))?;
-        self.check_namespace_open(target, object::name(&body))?;
-        self.check_escalation(target, None, &body, write)?;
-        if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
-            object::set(&mut body, &["status"], Value::Null);
-        }
-        for field in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
-            object::set_meta(&mut body, field, Value::Null);
-        }
+        drop_unset_on_create(kind, &mut body);
         object::set_meta(&mut body, "uid", json!(self.random.uid()));
         object::set_meta(
             &mut body,
@@ -121,10 +106,6 @@ impl Registry {
                 true => body.clone(),
                 false => std::mem::take(&mut body),
             };
-            if generated {
-                let name = format!("{prefix}{}", self.random.suffix());
-                object::set_meta(&mut object, "name", json!(name));
-            }
             self.normalize(kind, &mut object, by)?;
             if by == WrittenBy::Update {
                 self.attribute(target, None, &mut object, write)?;
@@ -138,6 +119,12 @@ impl Registry {
                 write,
             };
             admission::mutate(self, &attributes, &mut object).await?;
+            self.check_escalation(target, None, &object, write)?;
+            // Admission may have set a name.
+            if generated && object::name(&object).is_empty() {
+                let name = format!("{prefix}{}", self.random.suffix());
+                object::set_meta(&mut object, "name", json!(name));
+            }
             set_initial_fields(kind, &mut object, &self.clock.now_rfc3339());
             let allocation = self.allocate_create(kind, &mut object, write.dry_run)?;
             if rules::is_crd(kind) {
@@ -147,6 +134,7 @@ impl Registry {
             let name = object::name(&object).to_owned();
             let named = Attributes {
                 name: &name,
+                name_in_errors: &name,
                 ..attributes
             };
             admission::validate(self, &named, Some(&object)).await?;
@@ -154,6 +142,7 @@ impl Registry {
                 Err(error)
                     if error.code == 409 && generated && attempt < GENERATE_NAME_ATTEMPTS => {}
                 Ok(stored) => {
+                    write.charges.settle();
                     allocation.commit();
                     return Ok(stored.with_warnings(warnings));
                 }
@@ -179,6 +168,10 @@ impl Registry {
                 None => Ok(Committed::unstored(object)),
             };
         }
+        if !object::meta(&object, "resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::without_reason(500, message));
+        }
         self.check_size(kind, &object)?;
         let key = Key::of(&object);
         match self.store.put(&storage, Expected::Absent, object) {
@@ -195,29 +188,6 @@ impl Registry {
             }
         }
     }
-
-    /// Checks that the namespace of the target exists and is not being deleted.
-    fn check_namespace_open(&self, target: &Target, name: &str) -> ApiResult<()> {
-        if !target.kind.namespaced {
-            return Ok(());
-        }
-        let namespace = target.namespace.as_str();
-        let key = Key::new("", namespace);
-        let Some(found) = self.store.stored("namespaces", &key) else {
-            return Err(ApiError::namespace_not_found(namespace));
-        };
-        if found.is_deleting() {
-            let why = format!(
-                "unable to create new content in namespace {namespace} because it is being terminated"
-            );
-            return Err(ApiError::forbidden(&target.kind, name, &why).with_cause(
-                "NamespaceTerminating",
-                &format!("namespace {namespace} is being terminated"),
-                "metadata.namespace",
-            ));
-        }
-        Ok(())
-    }
 }
 
 /// Sets the fields of a new object that the server itself sets, and that no field manager owns: the
@@ -225,6 +195,10 @@ impl Registry {
 /// condition of an APIService that this server serves itself.
 fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
     if rules::is_namespace(kind) {
+        // The name may have been generated after the defaults were set.
+        let name = json!(object::name(object));
+        let label = "kubernetes.io/metadata.name";
+        object::set(object, &["metadata", "labels", label], name);
         let path = ["spec", "finalizers"];
         let mut finalizers = object::items(object, &path).to_vec();
         if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
@@ -234,6 +208,9 @@ fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
     }
     if pods::is_pod(kind) {
         pods::set_gated(object, now);
+        // Admission may have changed the resources.
+        let class = json!(qos_class(object));
+        object::set(object, &["status", "qosClass"], class);
     }
     if api_services::is_api_service(kind) {
         api_services::set_initial_status(object, now);

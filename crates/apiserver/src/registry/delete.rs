@@ -77,10 +77,6 @@ impl Registry {
     ) -> ApiResult<Deleted> {
         // Kubernetes checks the options before it looks for the object.
         set_propagation(options, &mut json!({}))?;
-        if rules::is_undeletable(target) {
-            let why = "this namespace may not be deleted";
-            return Err(ApiError::forbidden(&target.kind, &target.name, why));
-        }
         loop {
             let stored = self.stored(target)?;
             let live = stored.decode();
@@ -126,15 +122,16 @@ impl Registry {
     /// Runs both phases of admission on a delete of the stored object `live`.
     async fn admit_delete(&self, target: &Target, live: &Value, write: &Write) -> ApiResult<()> {
         let old = super::from_storage(&target.kind, live.clone());
+        // As in Kubernetes, admission does not know the names of the objects of a collection.
+        let (name, name_in_errors) = match write.is_collection {
+            true => ("", "Unknown"),
+            false => (target.name.as_str(), target.name.as_str()),
+        };
         let attributes = Attributes {
             operation: Operation::Delete,
             target,
-            name: if write.is_collection {
-                ""
-            } else {
-                &target.name
-            },
-            name_in_errors: &target.name,
+            name,
+            name_in_errors,
             old: Some(&old),
             write,
         };

@@ -201,3 +201,27 @@ pub(super) fn finalizer_warnings(object: &Value, before: Option<&Value>) -> Vec<
     }
     warnings
 }
+
+/// Fields of `metadata` that no update can change.
+const IMMUTABLE: [&str; 6] = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// Returns an error for each field of `metadata` that differs between `live` and `new` although no
+/// update can change it.
+pub(super) fn immutable_errors(live: &Value, new: &Value) -> Vec<FieldError> {
+    let differs = |field: &&str| {
+        let path = ["metadata", *field];
+        object::at(live, &path) != object::at(new, &path)
+    };
+    let error = |field: &str| {
+        let value = object::at(new, &["metadata", field]);
+        FieldError::invalid(format!("metadata.{field}"), value, "field is immutable")
+    };
+    IMMUTABLE.into_iter().filter(differs).map(error).collect()
+}

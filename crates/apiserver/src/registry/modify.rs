@@ -70,6 +70,7 @@ impl Registry {
                 Err(CommitError::Moved) => {}
                 Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),
                 Ok(stored) => {
+                    write.charges.settle();
                     allocation.commit();
                     return Ok(stored.with_warnings(warnings));
                 }

@@ -6,10 +6,10 @@ use opkit_apimachinery::structural;
 use serde_json::{Value, json};
 
 use super::services::{self, Allocation};
-use super::{Registry, Write, certificates, identity, pods, rules};
+use super::{Registry, Write, certificates, identity, metadata, pods, rules};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::{self, Kind};
-use crate::status::ApiResult;
+use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 use crate::{crd, object};
 
@@ -121,6 +121,48 @@ impl Registry {
         })
     }
 
+    /// Removes unknown fields from an object that a webhook or policy has changed, and sets its
+    /// defaults.
+    pub(crate) fn default_mutated(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+    ) -> ApiResult<()> {
+        match attributes.target.subresource.as_str() {
+            "" | "status" => self.normalize(attributes.kind(), object, WrittenBy::Update),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks an object after webhooks and policies have changed it, and resets the fields that
+    /// they cannot change.
+    pub(crate) fn complete_mutated(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+    ) -> ApiResult<()> {
+        let target = attributes.target;
+        if !matches!(target.subresource.as_str(), "" | "status") {
+            return Ok(());
+        }
+        match (attributes.operation, attributes.old) {
+            (Operation::Create, _) => {
+                identity::check_namespace(target, object)?;
+                drop_unset_on_create(&target.kind, object);
+                self.default_mutated(attributes, object)?;
+            }
+            (Operation::Update, Some(live)) => {
+                let errors = metadata::immutable_errors(live, object);
+                if !errors.is_empty() {
+                    return Err(ApiError::invalid(&target.kind, &target.name, &errors));
+                }
+                restrict(target, live, object);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Resets the fields of a CertificateSigningRequest that the request cannot change.
     fn restrict_signing_request(&self, target: &Target, live: &Value, new: &mut Value) {
         let now = self.clock.now_rfc3339();
@@ -194,6 +236,20 @@ impl Registry {
             object::set(new, path, value);
         }
         Ok(())
+    }
+}
+
+/// Removes the fields from a new object that a client cannot set.
+pub(super) fn drop_unset_on_create(kind: &Kind, object: &mut Value) {
+    if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
+        object::set(object, &["status"], Value::Null);
+    }
+    for field in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ] {
+        object::set_meta(object, field, Value::Null);
     }
 }
 

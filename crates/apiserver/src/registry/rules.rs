@@ -15,8 +15,10 @@ const WITH_GENERATION: &[&str] = &[
     "daemonsets.apps",
     "deployments.apps",
     "deviceclasses.resource.k8s.io",
+    "devicetaintrules.resource.k8s.io",
     "endpointslices.discovery.k8s.io",
     "flowschemas.flowcontrol.apiserver.k8s.io",
+    "ingressclasses.networking.k8s.io",
     "ingresses.networking.k8s.io",
     "jobs.batch",
     "mutatingadmissionpolicies.admissionregistration.k8s.io",
@@ -25,6 +27,7 @@ const WITH_GENERATION: &[&str] = &[
     "networkpolicies.networking.k8s.io",
     "poddisruptionbudgets.policy",
     "pods",
+    "podtemplates",
     "priorityclasses.scheduling.k8s.io",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
     "replicasets.apps",
@@ -59,14 +62,24 @@ const WITH_VERSION: &[&str] = &[
 
 /// Resources for which the response to a delete is the deleted object, and not a `Status`.
 const RETURN_DELETED: &[&str] = &[
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "deviceclasses.resource.k8s.io",
+    "devicetaintrules.resource.k8s.io",
     "persistentvolumeclaims",
     "persistentvolumes",
     "pods",
     "podtemplates",
     "replicationcontrollers",
+    "resourceclaims.resource.k8s.io",
+    "resourceclaimtemplates.resource.k8s.io",
     "resourcequotas",
+    "resourceslices.resource.k8s.io",
     "serviceaccounts",
     "services",
+    "storageclasses.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "volumeattributesclasses.storage.k8s.io",
 ];
 
 /// Immutable fields of built-in kinds.
@@ -155,15 +168,6 @@ pub(super) fn deletes_gracefully(kind: &Kind) -> bool {
 
 pub(super) fn is_namespace(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.plural == "namespaces"
-}
-
-/// Reports whether the target is a namespace that cannot be deleted.
-pub(super) fn is_undeletable(target: &Target) -> bool {
-    is_namespace(&target.kind)
-        && matches!(
-            target.name.as_str(),
-            "default" | "kube-public" | "kube-system"
-        )
 }
 
 pub(super) fn is_crd(kind: &Kind) -> bool {

@@ -135,7 +135,7 @@ impl Registry {
     }
 
     /// Returns the warnings of Kubernetes about a written object.
-    pub(crate) fn warnings(&self, kind: &Kind, object: &Value) -> Vec<String> {
+    pub(crate) fn warnings(&self, kind: &Kind, object: &Value, is_created: bool) -> Vec<String> {
         match kind.plural.as_str() {
             "services" if is_service(kind) => warnings::warnings(object),
             "serviceaccounts" => {
@@ -148,7 +148,7 @@ impl Registry {
                 let is_set = annotations.get(annotation).is_some();
                 is_set.then_some(warning).into_iter().collect()
             }
-            _ => Vec::new(),
+            _ => super::warnings::of(kind, object, is_created),
         }
     }
 

@@ -44,28 +44,6 @@ const KINDS: &[(&str, &str, &str)] = &[
         "further ranges of cluster IPs",
         "gives no addresses to Services",
     ),
-    ("resourcequotas", "quotas", "limits nothing"),
-    ("limitranges", "limit ranges", "limits nothing"),
-    (
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhooks",
-        "is not called",
-    ),
-    (
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhooks",
-        "is not called",
-    ),
-    (
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "admission policies",
-        "checks nothing",
-    ),
-    (
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "admission policies",
-        "changes nothing",
-    ),
 ];
 
 /// The features that were reported so far, each with its first warning.

@@ -81,7 +81,7 @@ impl Handler<'_> {
     /// Adds the notes of admission to the audit event, and to the warnings of the response or of
     /// the error.
     pub(super) fn noted<T>(&self, write: &mut Write, result: ApiResult<T>) -> ApiResult<T> {
-        self.audit.annotate(write.notes.annotations());
+        self.audit.annotate(&write.notes);
         write.warnings.extend(write.notes.warnings());
         result.map_err(|mut error| {
             error.warnings.append(&mut write.warnings);
@@ -147,7 +147,7 @@ impl Handler<'_> {
         let is_created = code == 201;
         write.warnings.extend_from_slice(&committed.warnings);
         if self.target.subresource.is_empty() {
-            let warnings = self.registry.warnings(self.kind(), &committed);
+            let warnings = self.registry.warnings(self.kind(), &committed, is_created);
             write.warnings.extend(warnings);
         }
         if self.target.subresource.is_empty() && !write.dry_run {

@@ -1,12 +1,16 @@
 //! The options of write requests: field manager, field validation, dry run, and the options of
 //! deletes.
 
+use std::time::Duration;
+
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::body::decode;
 use super::{Handler, list_options};
 use crate::admission::Notes;
+use crate::admission::resource_quota::Charges;
 use crate::kinds::Verb;
 use crate::object;
 use crate::registry::{DeleteOptions, Escalation, FieldValidation, Write};
@@ -59,12 +63,13 @@ impl Handler<'_> {
             escalation: Escalation::default(),
             user: Some(self.request.identity.clone()),
             is_direct: false,
-            is_patch: self.verb == Verb::Patch,
             given_manager: query.get("fieldManager").map(str::to_owned),
             given_field_validation: query.get("fieldValidation").map(str::to_owned),
             is_collection: self.verb == Verb::DeleteCollection,
             delete_options: Value::Null,
             notes: Notes::default(),
+            charges: Charges::default(),
+            deadline: Some(Instant::now() + timeout(query.get("timeout"))),
         })
     }
 
@@ -126,4 +131,39 @@ impl Handler<'_> {
             _ => "DeleteOptions",
         }
     }
+}
+
+/// Maximum time of a request, as in kube-apiserver.
+const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// Returns the time for a request from its parameter `timeout`, which is a duration of Go such as
+/// `1m30s`.
+fn timeout(text: Option<&str>) -> Duration {
+    let given = text.and_then(parse_duration);
+    given.map_or(TIMEOUT_MAX, |given| given.min(TIMEOUT_MAX))
+}
+
+/// Parses a duration of Go with whole numbers, such as `1m30s`. Returns `None` if it is 0.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (number, unit) = rest.split_at_checked(digits)?;
+        let end = unit
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(unit.len());
+        let (unit, after) = unit.split_at_checked(end)?;
+        let number: u32 = number.parse().ok()?;
+        let unit = match unit {
+            "ms" => Duration::from_millis(1),
+            "s" => Duration::from_secs(1),
+            "m" => Duration::from_secs(60),
+            "h" => Duration::from_secs(60 * 60),
+            _ => return None,
+        };
+        total = total.checked_add(unit.checked_mul(number)?)?;
+        rest = after;
+    }
+    (!total.is_zero()).then_some(total)
 }

@@ -98,9 +98,15 @@ impl WebhookClients {
         };
         let (parts, body) = response.into_parts();
         let code = parts.status.as_u16();
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default();
         match code {
+            200..=206 if body.is_empty() => Err(unavailable(format!(
+                "0-length response with status code: {code} and content type: {content_type}"
+            ))),
             200..=206 => Ok(body),
-            _ => Err(refused(code, &body)),
+            _ => Err(refused(code, content_type, &body)),
         }
     }
 
@@ -282,7 +288,7 @@ fn unavailable(message: String) -> CallError {
 }
 
 /// Returns the error of Go's client for a response with an error code.
-fn refused(code: u16, body: &Bytes) -> CallError {
+fn refused(code: u16, content_type: &str, body: &Bytes) -> CallError {
     if let Ok(status) = serde_json::from_slice::<Value>(body)
         && object::text(&status, &["kind"]) == "Status"
         && object::text(&status, &["status"]) != "Success"
@@ -292,7 +298,10 @@ fn refused(code: u16, body: &Bytes) -> CallError {
             code,
         };
     }
-    let text = String::from_utf8_lossy(body);
+    let text = match content_type.starts_with("text/") {
+        true => String::from_utf8_lossy(body),
+        false => "".into(),
+    };
     let text: String = text.trim().chars().take(QUOTED_MAX).collect();
     let text = match text.as_str() {
         "" => "unknown".to_owned(),

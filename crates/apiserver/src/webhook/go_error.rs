@@ -92,21 +92,18 @@ fn san(name: &str) -> &str {
 
 /// Returns the first cause of the type `E`.
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<E>() {
-            return Some(found);
-        }
-        // The source of an I/O error is not always what it wraps.
-        if let Some(io) = error.downcast_ref::<io::Error>()
-            && let Some(inner) = io.get_ref()
-            && let Some(found) = inner.downcast_ref::<E>()
-        {
-            return Some(found);
-        }
-        next = error.source();
+    if let Some(found) = error.downcast_ref::<E>() {
+        return Some(found);
     }
-    None
+    // The source of an I/O error is that of the error which it wraps, and not that error itself.
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match (wrapped, error.source()) {
+        (Some(wrapped), _) => find(wrapped),
+        (None, Some(source)) => find(source),
+        (None, None) => None,
+    }
 }
 
 /// Formats a duration as Go does, in whole seconds: `10s`, `1m30s`.

@@ -6,7 +6,7 @@ use super::{EventContent, claim, counter, owned_by, record_event, set_status};
 use crate::controllers::MANAGER;
 use crate::object;
 use crate::registry::{DeleteOptions, Registry, Write};
-use crate::status::ApiResult;
+use crate::status::{ApiError, ApiResult};
 use crate::store::Key;
 use crate::target::Target;
 
@@ -14,6 +14,9 @@ use crate::target::Target;
 /// new pods make the controller check the ReplicaSet again.
 const BURST: usize = 500;
 const COMPONENT: &str = "replicaset-controller";
+/// The condition of a ReplicaSet whose pods cannot be created or deleted.
+const REPLICA_FAILURE: &str = "ReplicaFailure";
+const FAILED_CREATE: &str = "FailedCreate";
 
 /// The next changes to the pods and the status of a ReplicaSet.
 #[derive(Debug, Default, PartialEq)]
@@ -54,47 +57,89 @@ pub(crate) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(replica_set) = registry.store.get("replicasets.apps", key) else {
         return Ok(());
     };
-    let plan = plan(&replica_set, &claim(registry, &replica_set, "pods").await?);
-    let pods = registry.builtin("", "pods")?;
-    if !object::is_deleting(&replica_set) {
-        for _ in 0..plan.create.min(BURST) {
-            let target = Target::new(&pods, &key.namespace, "");
-            let pod = registry
-                .create(&target, pod_of(&replica_set), &mut Write::by(MANAGER))
-                .await?;
-            let message = format!("Created pod: {}", object::name(&pod));
-            let reason = "SuccessfulCreate";
-            record_event(
-                registry,
-                &replica_set,
-                &EventContent {
-                    component: COMPONENT,
-                    reason,
-                    message,
-                },
-            )
-            .await;
-        }
-        for name in &plan.delete {
-            let target = Target::new(&pods, &key.namespace, name);
-            registry
-                .delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))
-                .await?;
-            let message = format!("Deleted pod: {name}");
-            let reason = "SuccessfulDelete";
-            record_event(
-                registry,
-                &replica_set,
-                &EventContent {
-                    component: COMPONENT,
-                    reason,
-                    message,
-                },
-            )
-            .await;
-        }
+    let mut plan = plan(&replica_set, &claim(registry, &replica_set, "pods").await?);
+    let managed = match object::is_deleting(&replica_set) {
+        true => Ok(()),
+        false => manage(registry, &replica_set, &plan).await,
+    };
+    let failure = failure_condition(&replica_set, &plan, managed.as_ref().err(), registry);
+    if let (Some(condition), Err(error)) = (&failure, &managed)
+        && find_failure(&replica_set).is_none()
+    {
+        let reason = object::text(condition, &["reason"]);
+        let verb = if reason == FAILED_CREATE {
+            "creating"
+        } else {
+            "deleting"
+        };
+        let message = format!("Error {verb}: {}", error.message());
+        record(registry, &replica_set, reason, message).await;
     }
-    set_status(registry, "apps", "replicasets", key, MANAGER, &plan.status).await
+    let conditions = failure.map_or(Value::Null, |condition| json!([condition]));
+    object::set_field(&mut plan.status, "conditions", conditions);
+    set_status(registry, "apps", "replicasets", key, MANAGER, &plan.status).await?;
+    managed
+}
+
+/// Creates and deletes the pods of a plan.
+async fn manage(registry: &Registry, replica_set: &Value, plan: &Plan) -> ApiResult<()> {
+    let pods = registry.builtin("", "pods")?;
+    let namespace = object::namespace(replica_set);
+    for _ in 0..plan.create.min(BURST) {
+        let target = Target::new(&pods, namespace, "");
+        let pod = registry
+            .create(&target, pod_of(replica_set), &mut Write::by(MANAGER))
+            .await?;
+        let message = format!("Created pod: {}", object::name(&pod));
+        record(registry, replica_set, "SuccessfulCreate", message).await;
+    }
+    for name in &plan.delete {
+        let target = Target::new(&pods, namespace, name);
+        registry
+            .delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))
+            .await?;
+        let message = format!("Deleted pod: {name}");
+        record(registry, replica_set, "SuccessfulDelete", message).await;
+    }
+    Ok(())
+}
+
+async fn record(registry: &Registry, replica_set: &Value, reason: &str, message: String) {
+    let content = EventContent {
+        component: COMPONENT,
+        reason,
+        message,
+    };
+    record_event(registry, replica_set, &content).await;
+}
+
+/// Returns the condition `ReplicaFailure` of a ReplicaSet, if it has one.
+fn find_failure(replica_set: &Value) -> Option<&Value> {
+    let mut conditions = object::items(replica_set, &["status", "conditions"]).iter();
+    conditions.find(|condition| object::text(condition, &["type"]) == REPLICA_FAILURE)
+}
+
+/// Returns the condition `ReplicaFailure` after the pods of a plan were created and deleted, or
+/// `None` if that did not fail. As in Kubernetes, the condition keeps the first error.
+fn failure_condition(
+    replica_set: &Value,
+    plan: &Plan,
+    error: Option<&ApiError>,
+    registry: &Registry,
+) -> Option<Value> {
+    let error = error?;
+    if let Some(present) = find_failure(replica_set) {
+        return Some(present.clone());
+    }
+    let reason = if plan.create > 0 {
+        FAILED_CREATE
+    } else {
+        "FailedDelete"
+    };
+    Some(json!({
+        "type": REPLICA_FAILURE, "status": "True", "reason": reason, "message": error.message(),
+        "lastTransitionTime": registry.clock.now_rfc3339(),
+    }))
 }
 
 fn pod_of(replica_set: &Value) -> Value {

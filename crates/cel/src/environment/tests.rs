@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::Environment;
-use crate::{Authorizer, Bindings, Budget, Check, CheckTarget, Decision, Type};
+use crate::{Authorizer, Bindings, Budget, Check, CheckTarget, Decision, Object, Type, Value};
 
 fn evaluated(source: &str) -> String {
     let object = json!({"a": "x", "n": 3, "list": [1, 2, 3], "d": 1.5});
@@ -91,7 +91,7 @@ fn long_accumulations_are_linear() {
 fn the_json_patch_library_is_optional() {
     let source = "jsonpatch.escapeKey('a/b~c')";
     assert!(Environment::new().compile(source).is_err());
-    let program = Environment::new().json_patch().compile(source).unwrap();
+    let program = Environment::new().mutation().compile(source).unwrap();
     let value = program
         .evaluate(&Bindings::new(), &mut Budget::new(100))
         .unwrap();
@@ -148,4 +148,48 @@ fn authorizers_are_asked() {
         };
         assert_eq!(shown, expected, "{source}");
     }
+}
+
+#[test]
+fn object_literals_are_for_mutating_policies_only() {
+    let source = "Object{spec: Object.spec{size: 3}, ?absent: optional.none()}";
+    let error = Environment::new().compile(source).unwrap_err().to_string();
+    assert!(
+        error.contains("undeclared reference to 'Object'"),
+        "{error}"
+    );
+    let environment = Environment::new().mutation();
+    let program = environment.compile(source).unwrap();
+    let value = program
+        .evaluate(&Bindings::new(), &mut Budget::new(1_000))
+        .unwrap();
+    assert_eq!(value.to_json(), Some(json!({"spec": {"size": 3}})));
+    let bad = environment
+        .compile("JSONPatch{op: 1, verb: ''}")
+        .unwrap_err();
+    let bad = bad.to_string();
+    assert!(bad.contains("expected type of field 'op' is 'string' but provided type is 'int'"));
+    assert!(bad.contains("undefined field 'verb'"), "{bad}");
+}
+
+#[test]
+fn an_object_in_a_field_has_the_type_of_the_field() {
+    let environment = Environment::new().mutation();
+    let check = |source: &str| {
+        let program = environment.compile(source).unwrap();
+        let value = program.evaluate(&Bindings::new(), &mut Budget::new(1_000));
+        match value.unwrap() {
+            Value::Object(Object::Literal(literal)) => literal.check_types(),
+            other => panic!("{other}"),
+        }
+    };
+    assert_eq!(
+        check("Object{spec: Object.spec{a: [Object.spec.a{b: 1}]}}"),
+        Ok(())
+    );
+    let error = check("Object{spec: Object.status{}}").unwrap_err();
+    assert!(
+        error.contains("unexpected type name \"Object.status\""),
+        "{error}"
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::{Evaluator, unwrapped};
 use crate::plan::{Attribute, Local, Qualifier, QualifierKey, Slot};
-use crate::value::{Fault, Outcome, Value};
+use crate::value::{Fault, Object, Outcome, Value};
 
 impl<'a> Evaluator<'a, '_> {
     /// Evaluates an attribute, and charges its cost. A test costs the same as its selections.
@@ -182,6 +182,13 @@ fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Selected<'a>, Fault>
                 None => Ok(Selected::OutOfBounds),
             }
         }
+        Value::Object(Object::Literal(literal)) => Ok(match key.as_str() {
+            Some(name) => match literal.field(name) {
+                Some(found) => Selected::Found(found.clone()),
+                None => Selected::NoKey,
+            },
+            None => Selected::NoKey,
+        }),
         _ => Ok(Selected::NoKey),
     }
 }

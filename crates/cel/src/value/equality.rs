@@ -171,6 +171,18 @@ fn equal_objects(first: &Object<'_>, second: &Value<'_>) -> Result<bool, Fault> 
         (Object::Cidr(a), Object::Cidr(b)) => a == b,
         (Object::Semver(a), Object::Semver(b)) => a.compare(b).is_eq(),
         (Object::Format(a), Object::Format(b)) => a.name == b.name,
+        (Object::Literal(a), Object::Literal(b)) => {
+            if a.type_name != b.type_name || a.fields.len() != b.fields.len() {
+                return Ok(false);
+            }
+            for (name, value) in &a.fields {
+                match b.fields.get(name) {
+                    Some(other) if equal(value, other)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            true
+        }
         _ => return Err(Fault::no_such_overload()),
     })
 }

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use opkit_apimachinery::schema::{AdditionalProperties, ListType, Schema, SchemaType};
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::{Entries, Fault, Items, Key, List, ListKind, Map, Outcome, Text, Value};
+use super::{Entries, Fault, Items, Key, List, ListKind, Map, Object, Outcome, Text, Value};
 use crate::crd::escape::{escape, unescape};
 use crate::library::time;
 
@@ -261,6 +261,11 @@ impl Value<'_> {
             }
             Self::Optional(Some(value)) => return value.to_json(),
             Self::Optional(None) => Json::Null,
+            Self::Object(Object::Literal(literal)) => {
+                let fields = literal.fields.iter();
+                let fields = fields.map(|(name, value)| Some((name.to_string(), value.to_json()?)));
+                Json::Object(fields.collect::<Option<_>>()?)
+            }
             Self::Type(_) | Self::Object(_) => return None,
         })
     }

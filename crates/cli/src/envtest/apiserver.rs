@@ -138,6 +138,14 @@ fn options(flags: &Flags) -> Result<Options> {
         .list("feature-gates")
         .iter()
         .any(|gate| gate.split_once('=') == Some((SHARDED, "true")));
+    let enabled = flags.list("enable-admission-plugins");
+    for name in enabled {
+        match name.parse::<AdmissionPlugin>() {
+            Ok(plugin) if options.admission_plugins.contains(&plugin) => {}
+            Ok(plugin) => options.admission_plugins.push(plugin),
+            Err(_) => tracing::warn!(%name, "admission plugin without effect"),
+        }
+    }
     let disabled = flags.list("disable-admission-plugins");
     options
         .admission_plugins

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::qos::qos_class;
 type Fields = Map<String, Value>;
 type Function = fn(&mut Fields);
 
@@ -227,30 +228,6 @@ fn namespace_label(metadata: &mut Fields) {
         && let Some(labels) = object(metadata, "labels")
     {
         labels.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
-    }
-}
-
-/// Returns the quality of service class of a Pod, from the resources of its containers.
-pub(crate) fn qos_class(pod: &Value) -> &'static str {
-    let mut any = false;
-    let mut guaranteed = true;
-    for containers in ["containers", "initContainers"] {
-        let containers = pod.get("spec").and_then(|spec| spec.get(containers));
-        for container in containers.and_then(Value::as_array).into_iter().flatten() {
-            let resources = container.get("resources");
-            let amount = |list: &str, resource: &str| resources?.get(list)?.get(resource);
-            for resource in ["cpu", "memory"] {
-                let (limit, request) = (amount("limits", resource), amount("requests", resource));
-                any |= limit.is_some() || request.is_some();
-                guaranteed &=
-                    limit.is_some() && request.is_none_or(|request| Some(request) == limit);
-            }
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
     }
 }
 

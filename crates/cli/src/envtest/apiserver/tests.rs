@@ -24,6 +24,7 @@ fn the_flags_of_envtest_become_options() {
         &format!("--cert-dir={}", folder.path().display()),
         &format!("--client-ca-file={}", ca.display()),
         "--disable-admission-plugins=ServiceAccount",
+        "--enable-admission-plugins=AlwaysPullImages,LimitRanger,EventRateLimit",
         "--etcd-servers=http://127.0.0.1:2379",
         "--secure-port=6443",
         "--service-account-issuer=https://127.0.0.1:6443/",
@@ -50,6 +51,8 @@ fn the_flags_of_envtest_become_options() {
     assert_eq!(options.service_cluster_ip_range, "10.0.0.0/24");
     let is_enabled = |name| options.admission_plugins.iter().any(|p| p.as_str() == name);
     assert!(!is_enabled("ServiceAccount"));
+    assert!(is_enabled("AlwaysPullImages") && is_enabled("LimitRanger"));
+    assert!(!is_enabled("OwnerReferencesPermissionEnforcement"));
 }
 
 #[test]

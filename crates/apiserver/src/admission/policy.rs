@@ -1,0 +1,29 @@
+//! Admission policies: rules and mutations in CEL that objects in the cluster declare.
+
+mod definition;
+mod evaluation;
+mod mutating;
+mod params;
+mod validating;
+
+use definition::Policies;
+
+pub(crate) use definition::PolicyType;
+pub(crate) use mutating::mutate;
+pub(crate) use validating::validate;
+
+/// The policies in the store.
+#[derive(Debug)]
+pub(crate) struct AdmissionPolicies {
+    mutating: Policies,
+    validating: Policies,
+}
+
+impl AdmissionPolicies {
+    pub(crate) fn new() -> Self {
+        Self {
+            mutating: Policies::new(PolicyType::Mutating),
+            validating: Policies::new(PolicyType::Validating),
+        }
+    }
+}
