@@ -58,6 +58,8 @@ impl Registry {
                 allocation,
                 warnings,
             } = prepared;
+            self.release_in_versions(by, target, write, (&live, &mut new))
+                .await?;
             self.to_storage(&target.kind, &mut new).await?;
             let before = stored.decode();
             if !self.is_changed(&target.kind, &new, &before) {

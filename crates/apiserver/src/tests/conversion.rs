@@ -269,6 +269,45 @@ async fn objects_are_stored_in_one_version_and_served_in_both() {
 }
 
 #[tokio::test]
+async fn fields_are_owned_across_versions() {
+    let (_hook, api) = start().await;
+    let path = format!("{V1}/one?fieldManager=first");
+    let body = host("v1", "one", json!({"host": "a"}));
+    let (code, applied) = api.send(Method::PATCH, &path, APPLY, &body).await;
+    assert_eq!(code, 201, "{applied}");
+    // Another manager applies the same field, which has another name in its version.
+    let path = format!("{V2}/one?fieldManager=second");
+    let body = host("v2", "one", json!({"address": "b"}));
+    let response = api.send(Method::PATCH, &path, APPLY, &body).await;
+    assert_eq!(response.0, 409, "{}", response.1);
+    assert_eq!(
+        message(&response),
+        "Apply failed with 1 conflict: conflict with \"first\": .spec.host"
+    );
+    let path = format!("{path}&force=true");
+    let (code, applied) = api.send(Method::PATCH, &path, APPLY, &body).await;
+    assert_eq!(code, 200, "{applied}");
+    let owners: Vec<(&Value, &Value)> = applied["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (&entry["manager"], &entry["fieldsV1"]))
+        .collect();
+    assert_eq!(
+        owners,
+        [(&json!("second"), &json!({"f:spec": {"f:address": {}}}))]
+    );
+    // An update in the first version takes the field back.
+    let (code, updated) = api
+        .merge(&format!("{V1}/one"), json!({"spec": {"host": "c"}}))
+        .await;
+    assert_eq!(code, 200, "{updated}");
+    let managers = updated["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(managers.len(), 1, "{updated}");
+    assert_eq!(managers[0]["fieldsV1"], json!({"f:spec": {"f:host": {}}}));
+}
+
+#[tokio::test]
 async fn a_webhook_can_change_labels_but_no_other_metadata() {
     let (hook, api) = start().await;
     let (code, _) = api.post(V1, host("v1", "one", json!({"host": "a"}))).await;
