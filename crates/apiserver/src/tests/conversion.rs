@@ -37,6 +37,8 @@ struct Hook {
     address: SocketAddr,
     /// The certificate authority in the form of a `caBundle`.
     bundle: String,
+    /// The certificate of the webhook itself in the form of a `caBundle`.
+    own_bundle: String,
     state: Arc<State>,
     _tasks: JoinSet<()>,
 }
@@ -55,6 +57,7 @@ impl Hook {
         let pair = authority
             .issue_for_server(IpAddr::V4(Ipv4Addr::LOCALHOST))
             .unwrap();
+        let own_bundle = BASE64_STANDARD.encode(&pair.pem);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -91,6 +94,7 @@ impl Hook {
         Self {
             address,
             bundle: BASE64_STANDARD.encode(authority.pem()),
+            own_bundle,
             state,
             _tasks: tasks,
         }
@@ -410,6 +414,19 @@ async fn a_webhook_with_another_authority_is_not_trusted() {
          to verify certificate: x509:"
     );
     assert!(text.starts_with(&start), "{text}");
+}
+
+#[tokio::test]
+async fn a_bundle_can_have_the_certificate_of_the_webhook() {
+    let hook = Hook::start().await;
+    let api = Api::start();
+    let mut crd = hook.crd();
+    crd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = json!(hook.own_bundle);
+    assert_eq!(api.post(CRDS, crd).await.0, 201);
+    let (code, created) = api
+        .post(V2, host("v2", "two", json!({"address": "b"})))
+        .await;
+    assert_eq!(code, 201, "{created}");
 }
 
 #[tokio::test]
