@@ -27,6 +27,7 @@ mod set_ref;
 mod topology;
 mod unowned;
 mod update;
+mod versions;
 mod walk;
 
 use std::sync::LazyLock;
@@ -39,6 +40,7 @@ pub use set::FieldSet;
 pub use set_ref::FieldSetRef;
 pub use unowned::{atomic_fields, merge};
 pub use update::{keep_times, update};
+pub use versions::{ConvertedWrite, release};
 
 /// The field manager of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

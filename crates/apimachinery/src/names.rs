@@ -66,6 +66,9 @@ pub fn check_dns_subdomain(text: &str) -> Result<(), String> {
 pub fn check_rfc_1035_label(text: &str) -> Result<(), String> {
     let holds =
         |text: &str| is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
+    if text.len() > DNS_LABEL_MAX {
+        return Err(format!("must be no more than {DNS_LABEL_MAX} characters"));
+    }
     check(text, DNS_LABEL_MAX, holds, RFC_1035_LABEL_RULE)
 }
 

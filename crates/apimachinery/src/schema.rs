@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use crate::error::SchemaError;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, pattern_error};
 pub use typed::Typed;
 
 /// A shared schema, as used in properties, items and definitions.

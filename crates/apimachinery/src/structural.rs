@@ -17,11 +17,12 @@ mod normalize;
 mod prune;
 mod validate;
 
-pub use defaults::{apply_defaults, fill_defaults};
+pub use defaults::{apply_defaults, drop_nulls, fill_defaults};
 pub use field_error::{FieldError, FieldErrorKind};
+pub use formats::is_known_format;
 pub use normalize::normalize;
-pub use prune::{prune, unknown_fields};
-pub use validate::validate;
+pub use prune::{prune, unknown_fields, unknown_fields_of_part};
+pub use validate::{validate, validate_default, validate_update};
 
 #[cfg(test)]
 mod tests;

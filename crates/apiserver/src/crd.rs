@@ -1,21 +1,28 @@
 //! CustomResourceDefinitions: defaults, validation and status of a CRD, and the kinds that a CRD
 //! adds to the catalog.
 
+mod approval;
+mod conditions;
+mod naming;
+mod serving;
 mod validation;
+mod versions;
 
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::compare_versions;
-use opkit_apimachinery::schema::Schema;
 use serde_json::{Value, json};
 
-use crate::kinds::{Column, Kind, ScalePaths, SchemaSource, Subresource, Verb};
+use crate::kinds::{Column, CustomKind, Kind, ScalePaths, SchemaSource, Subresource, Verb};
 use crate::object;
-use crate::registry::{Registry, Write};
-use crate::status::ApiResult;
-use crate::target::Target;
 
-pub(crate) use validation::validate;
+pub(crate) use serving::{
+    add_stored_version, set_default_stored_versions, set_instances_being_deleted, set_terminating,
+};
+pub(crate) use validation::{
+    name_error, unrecognized_formats, validate, validate_status, validate_update,
+};
+pub(crate) use versions::Versions;
 
 /// The verbs of a custom resource, in the order in which a real server lists them.
 pub(crate) const VERBS: [Verb; 8] = [
@@ -40,113 +47,42 @@ pub(crate) fn apply_defaults(crd: &mut Value) {
             object::set(crd, path, value);
         }
     };
-    default(&["spec", "names", "listKind"], json!(format!("{kind}List")));
-    default(&["spec", "names", "singular"], json!(kind.to_lowercase()));
+    if !kind.is_empty() {
+        default(&["spec", "names", "listKind"], json!(format!("{kind}List")));
+        default(&["spec", "names", "singular"], json!(kind.to_lowercase()));
+    }
     default(&["spec", "conversion"], json!({"strategy": "None"}));
+    let service = ["spec", "conversion", "webhook", "clientConfig", "service"];
+    if object::at(crd, &service).is_object() {
+        let port = [service.as_slice(), &["port"]].concat();
+        if object::at(crd, &port).is_null() {
+            object::set(crd, &port, json!(443));
+        }
+    }
 }
 
 /// Sets the status that a new CRD has.
 pub(crate) fn set_initial_status(crd: &mut Value) {
+    let stored: Vec<Value> = storage_version(crd).into_iter().collect();
     let status = json!({
         "acceptedNames": {"plural": "", "kind": ""},
         "conditions": null,
-        "storedVersions": storage_versions(crd),
+        "storedVersions": stored,
     });
     object::set_field(crd, "status", status);
 }
 
-fn storage_versions(crd: &Value) -> Vec<Value> {
-    object::items(crd, &["spec", "versions"])
-        .iter()
-        .filter(|version| object::at(version, &["storage"]) == &json!(true))
-        .map(|version| object::at(version, &["name"]).clone())
-        .collect()
-}
-
-impl Registry {
-    /// Adds the kinds of a CRD to the catalog of served kinds, and sets the CRD's status
-    /// accordingly.
-    pub(crate) async fn establish(&self, crd: &Value) -> ApiResult<()> {
-        let spec = object::at(crd, &["spec"]);
-        let (mut served, mut rest) = (Vec::new(), None);
-        for version in object::items(spec, &["versions"]) {
-            let schema = object::at(version, &["schema", "openAPIV3Schema"]);
-            let Ok(schema) = Schema::parse(schema) else {
-                continue;
-            };
-            let kind = kind_of(spec, version);
-            self.schemas.insert_custom(&kind, schema);
-            if object::at(version, &["served"]) == &json!(true) {
-                served.push(kind);
-            } else {
-                rest = Some(kind);
-            }
-        }
-        let plural = object::text(spec, &["names", "plural"]);
-        let group = object::text(spec, &["group"]);
-        self.catalog.replace(group, plural, served, rest);
-        let kind = self.builtin("apiextensions.k8s.io", "customresourcedefinitions")?;
-        let target = Target::new(&kind, "", object::name(crd)).subresource("status");
-        let now = self.clock.now_rfc3339();
-        self.modify(&target, &mut Write::by("kube-apiserver"), |live| {
-            let mut new = live.clone();
-            set_status(&mut new, &now);
-            Ok(new)
-        })
-        .await?;
-        Ok(())
-    }
-}
-
-/// Adds the condition `Terminating` to a CRD whose objects are about to be deleted, unless it has
-/// the condition.
-pub(crate) fn set_terminating(crd: &mut Value, now: &str) {
-    let mut conditions = object::items(crd, &["status", "conditions"]).to_vec();
-    let is_terminating = |condition: &Value| object::text(condition, &["type"]) == "Terminating";
-    if conditions.iter().any(is_terminating) {
-        return;
-    }
-    conditions.push(json!({
-        "type": "Terminating", "status": "True", "lastTransitionTime": now,
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will \
-                    begin soon",
-    }));
-    object::set(crd, &["status", "conditions"], json!(conditions));
-}
-
-fn set_status(crd: &mut Value, now: &str) {
-    let names = object::at(crd, &["spec", "names"]).clone();
-    object::set(crd, &["status", "acceptedNames"], names);
-    let mut stored: Vec<Value> = object::items(crd, &["status", "storedVersions"]).to_vec();
-    for version in storage_versions(crd) {
-        if !stored.contains(&version) {
-            stored.push(version);
-        }
-    }
-    object::set(crd, &["status", "storedVersions"], json!(stored));
-    if object::items(crd, &["status", "conditions"]).is_empty() {
-        let condition = |type_: &str, reason: &str, message: &str| {
-            json!({
-                "type": type_, "status": "True", "reason": reason, "message": message,
-                "lastTransitionTime": now,
-            })
-        };
-        let conditions = json!([
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition(
-                "Established",
-                "InitialNamesAccepted",
-                "the initial names have been accepted"
-            ),
-        ]);
-        object::set(crd, &["status", "conditions"], conditions);
-    }
+/// Returns the name of the version in which the objects of a CRD are stored.
+pub(crate) fn storage_version(crd: &Value) -> Option<Value> {
+    let mut versions = object::items(crd, &["spec", "versions"]).iter();
+    let storage = versions.find(|version| object::at(version, &["storage"]) == &json!(true));
+    storage.map(|version| object::at(version, &["name"]).clone())
 }
 
 /// Returns the kind that one version of a CRD defines.
-fn kind_of(spec: &Value, version: &Value) -> Kind {
-    let names = object::at(spec, &["names"]);
+fn kind_of(crd: &Value, version: &Value, versions: &Arc<Versions>) -> Kind {
+    let spec = object::at(crd, &["spec"]);
+    let names = object::at(crd, &["status", "acceptedNames"]);
     let texts = |field: &str| -> Vec<String> {
         let items = object::items(names, &[field]).iter();
         items.filter_map(Value::as_str).map(str::to_owned).collect()
@@ -167,6 +103,11 @@ fn kind_of(spec: &Value, version: &Value) -> Kind {
         schema: SchemaSource::Custom(Arc::new(
             object::at(version, &["schema", "openAPIV3Schema"]).clone(),
         )),
+        custom: Some(Arc::new(CustomKind {
+            versions: versions.clone(),
+            list_kind: object::text(names, &["listKind"]).to_owned(),
+            selectable_fields: selectable_fields(version),
+        })),
     }
 }
 
@@ -197,6 +138,15 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     let advice = newer.map(|newer| format!("; use {group}/{newer} {kind}"));
     let advice = advice.unwrap_or_default();
     Some(format!("{group}/{name} {kind} is deprecated{advice}"))
+}
+
+/// Returns the names of the fields that field selectors can use.
+fn selectable_fields(version: &Value) -> Vec<String> {
+    let fields = object::items(version, &["selectableFields"]).iter();
+    fields
+        .map(|field| object::text(field, &["jsonPath"]))
+        .map(|path| path.strip_prefix('.').unwrap_or(path).to_owned())
+        .collect()
 }
 
 fn subresources(version: &Value) -> Vec<Subresource> {

@@ -87,7 +87,7 @@ pub(crate) fn quoted_list(texts: &[String]) -> String {
     format!("[{}]", quoted.join(" "))
 }
 
-/// Formats a value as Go does with `%v`, such as `map[a:1 b:[x y]]`.
+/// Formats a value as Go's `%v` does, such as `map[a:1 b:[x y]]`.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -99,8 +99,21 @@ pub(crate) fn plain(value: &Value) -> String {
         }
         Value::Object(fields) => {
             let fields = fields.iter();
-            let fields = fields.map(|(name, value)| format!("{name}:{}", plain(value)));
-            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
+            let shown: Vec<String> = fields.map(|(k, v)| format!("{k}:{}", plain(v))).collect();
+            format!("map[{}]", shown.join(" "))
         }
+    }
+}
+
+/// Returns the Go type of a value that was decoded from JSON.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }

@@ -11,6 +11,8 @@ pub(crate) use opkit_apimachinery::identity::Verb;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::crd::Versions;
+
 mod builtin;
 mod catalog;
 pub(crate) mod defaults;
@@ -50,6 +52,21 @@ pub(crate) struct Kind {
     pub(crate) deprecation: Option<String>,
 
     pub(crate) schema: SchemaSource,
+
+    /// The part of a custom kind that a built-in kind does not have.
+    #[serde(skip)]
+    pub(crate) custom: Option<Arc<CustomKind>>,
+}
+
+/// The part of a custom kind that a built-in kind does not have.
+#[derive(Debug)]
+pub(crate) struct CustomKind {
+    /// All versions of the kind.
+    pub(crate) versions: Arc<Versions>,
+    /// The kind of lists.
+    pub(crate) list_kind: String,
+    /// The names of the fields that field selectors can use, such as `spec.color`.
+    pub(crate) selectable_fields: Vec<String>,
 }
 
 /// A subresource, such as `status` or `scale`.
@@ -121,6 +138,19 @@ impl Kind {
     /// Reports whether the kind is defined by a CRD, and not built in.
     pub(crate) fn is_custom(&self) -> bool {
         matches!(self.schema, SchemaSource::Custom(_))
+    }
+
+    /// Returns the kind of lists of this kind.
+    pub(crate) fn list_kind(&self) -> String {
+        match &self.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
+    }
+
+    /// Returns the versions of a custom kind.
+    pub(crate) fn versions(&self) -> Option<&Versions> {
+        self.custom.as_deref().map(|custom| &*custom.versions)
     }
 
     /// Returns the subresource with this name.

@@ -1,11 +1,11 @@
-//! OpenAPI v3: an index, and for each group version a document with schemas and paths.
+//! OpenAPI. For v3 there is an index, and for each group version a document with schemas and paths.
 //!
 //! kubectl reads the paths to find out whether the server validates fields, and the schemas for
 //! `kubectl explain` and for patches. A document is built on the first request for it, and cached
 //! until the catalog of kinds changes. The index has a hash of each document, so that clients can
 //! cache the documents on disk. The hash is computed without building the document.
 //!
-//! OpenAPI v2 is not served: kubectl uses OpenAPI v2 only if v3 is missing.
+//! OpenAPI v2 is one document, which is built from those of OpenAPI v3 (see [`v2`]).
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,6 +23,9 @@ mod document;
 mod paths;
 #[cfg(test)]
 mod tests;
+mod v2;
+
+pub(crate) use v2::Document;
 
 /// The documents that were built since the last change of the catalog of kinds.
 #[derive(Debug, Default)]
@@ -30,9 +33,15 @@ pub(crate) struct Cache {
     /// The generation of the catalog for which the documents were built, and the documents by path,
     /// such as `apis/apps/v1`.
     documents: Mutex<(u64, BTreeMap<String, Arc<Value>>)>,
+    v2: v2::Cache,
 }
 
 impl Cache {
+    /// Returns the document of OpenAPI v2.
+    pub(crate) fn v2(&self, catalog: &Catalog) -> Arc<v2::Document> {
+        self.v2.document(catalog)
+    }
+
     /// Returns the body of the response to a GET below `/openapi`, or `None` if nothing is served
     /// at the path. A hash in the query is ignored: a request with an old hash gets the current
     /// document.

@@ -81,7 +81,7 @@ impl Representation {
                     object::set_field(&mut metadata, "continue", json!(""));
                 }
                 let list = json!({
-                    "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
+                    "kind": kind.list_kind(), "apiVersion": kind.api_version(),
                     "metadata": metadata,
                 });
                 (list, "items")

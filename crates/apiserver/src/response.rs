@@ -13,7 +13,7 @@ use crate::request::header_text;
 use crate::status::{ApiError, ApiResult};
 use crate::view::Chunks;
 use crate::watch::WatchRequest;
-use crate::{compression, object};
+use crate::{compression, object, openapi};
 
 /// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of
 /// the frames of a watch. Only the response of an aggregated API server can fail in the middle.
@@ -122,7 +122,7 @@ impl ObjectResponse {
 }
 
 /// Adds a `Warning` header with the code 299 of RFC 7234 for each warning.
-fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+pub(crate) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
@@ -208,6 +208,33 @@ pub(crate) fn no_content() -> HttpResponse {
 /// Returns a response with the code 200 and a JSON body.
 pub(crate) fn json(content_type: &str, body: &Value) -> HttpResponse {
     respond(200, content_type, complete(body.to_string()))
+}
+
+/// Returns the response with the document of OpenAPI v2: 304 if the client has it already, and 406
+/// if the client accepts no encoding of it.
+pub(crate) fn openapi_v2(document: &openapi::Document, request: &HeaderMap) -> HttpResponse {
+    let header = |name| {
+        let value = request.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default()
+    };
+    let Some((content_type, body)) = document.encoded(header(header::ACCEPT)) else {
+        let mut response = respond(406, "", complete(""));
+        response.headers_mut().remove(header::CONTENT_TYPE);
+        return response;
+    };
+    let is_known = header(header::IF_NONE_MATCH)
+        .split(',')
+        .any(|known| matches!(known.trim(), "*") || known.trim() == document.etag);
+    let mut response = match is_known {
+        true => respond(304, content_type, complete("")),
+        false => respond(200, content_type, complete(body)),
+    };
+    let headers = response.headers_mut();
+    headers.append(header::VARY, HeaderValue::from_static("Accept"));
+    if let Ok(etag) = HeaderValue::from_str(&document.etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    response
 }
 
 /// Returns a response like [`json`] that clients may keep for an hour.

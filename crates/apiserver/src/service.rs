@@ -161,10 +161,13 @@ impl Service {
         match response {
             Response::NoContent => Ok(response::no_content()),
             Response::Object(object) => object.respond(media, &parts.headers),
-            Response::Watch(watch) => {
+            Response::Watch(mut watch) => {
                 let stop = self.shared.stop.clone();
+                let warnings = std::mem::take(&mut watch.warnings);
                 let frames = watch::frames(registry.clone(), *watch, stop);
-                Ok(response::stream(media, frames))
+                let mut response = response::stream(media, frames);
+                response::add_warnings(response.headers_mut(), &warnings);
+                Ok(response)
             }
         }
     }
@@ -255,6 +258,10 @@ impl Service {
                 return Some(response::cacheable_json(KEY_SET, &tokens.key_set()));
             }
             _ => {}
+        }
+        if segments == ["openapi", "v2"] {
+            let document = self.shared.openapi.v2(catalog);
+            return Some(response::openapi_v2(&document, &parts.headers));
         }
         if let Some(document) = self.shared.openapi.respond(segments, catalog, &routes) {
             return Some(response::json(JSON, &document));

@@ -83,14 +83,20 @@ pub(crate) async fn respond(
         Verb::Delete => handler.delete().await,
         Verb::DeleteCollection => handler.delete_collection().await,
     };
-    match (response, deprecation) {
-        (Ok(Response::Object(mut object)), Some(warning)) => {
-            object.warnings.insert(0, warning);
-            Ok((media, Response::Object(object)))
+    let Some(warning) = deprecation else {
+        return Ok((media, response?));
+    };
+    match response {
+        Ok(mut response) => {
+            match &mut response {
+                Response::Object(object) => object.warnings.insert(0, warning),
+                Response::Watch(watch) => watch.warnings.insert(0, warning),
+                Response::NoContent => {}
+            }
+            Ok((media, response))
         }
-        (Ok(response), _) => Ok((media, response)),
-        (Err(mut error), warning) => {
-            error.warnings = warning.into_iter().chain(error.warnings).collect();
+        Err(mut error) => {
+            error.warnings.insert(0, warning);
             Err(error)
         }
     }

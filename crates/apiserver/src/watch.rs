@@ -42,6 +42,8 @@ pub(crate) struct WatchRequest {
     pub(crate) timeout: Duration,
     pub(crate) representation: Representation,
     pub(crate) media: Media,
+    /// Warnings for the headers of the response.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The start of a watch.
@@ -133,7 +135,7 @@ impl Watcher {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(pending) = self.pending.pop_front() {
-                return Some(self.encode(pending));
+                return Some(self.encode(pending).await);
             }
             if self.ended || self.stop.is_cancelled() {
                 return None;
@@ -250,18 +252,19 @@ impl Watcher {
         frame.unwrap_or_default()
     }
 
-    fn encode(&mut self, pending: Pending) -> Bytes {
+    async fn encode(&mut self, pending: Pending) -> Bytes {
         let (type_, object) = match pending {
             Pending::Frame(frame) => return frame,
             Pending::Event(type_, object) => (type_, object),
         };
         let is_first = std::mem::take(&mut self.first);
-        self.view
-            .frame(type_, &object, is_first)
-            .unwrap_or_else(|error| {
-                self.ended = true;
-                self.pending.clear();
-                self.error_frame(&error)
-            })
+        let kind = &self.request.target.kind;
+        let readable = self.registry.readable(kind, object).await;
+        let frame = readable.and_then(|object| self.view.frame(type_, &object, is_first));
+        frame.unwrap_or_else(|error| {
+            self.ended = true;
+            self.pending.clear();
+            self.error_frame(&error)
+        })
     }
 }

@@ -6,6 +6,7 @@
 mod client;
 mod config;
 mod go_error;
+mod trust;
 
 use std::fmt;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use opkit_apimachinery::schema::{AdditionalProperties, Schema, SchemaType};
 use crate::environment::Environment;
 use decl::DeclType;
 
-pub use check::check_rules;
+pub use check::{RuleOptions, check_rules, compile_rules, malformed_level};
 pub use validate::{RuleOutcome, Rules};
 
 /// Creates the environment of the rules at one level of a schema. If the level has no type, the

@@ -22,7 +22,7 @@ mod tests;
 mod types;
 mod value;
 
-pub use crd::{RuleOutcome, Rules, check_rules};
+pub use crd::{RuleOptions, RuleOutcome, Rules, check_rules, compile_rules, malformed_level};
 pub use environment::Environment;
 pub use error::{CompileError, EvaluationError};
 pub use library::authz::{Authorizer, Check, CheckTarget, Decision, ResourceCheck};

@@ -170,9 +170,6 @@ impl Backend {
             ) if !plane.has_controller_manager() => {
                 Some("there is no kube-controller-manager beside kube-apiserver")
             }
-            (Capability::ConversionWebhooks, Self::Embedded(_)) => {
-                Some("the embedded control plane calls no conversion webhooks")
-            }
             (
                 Capability::OwnerReferencesPermissionEnforcement,
                 Self::Embedded(_) | Self::Cluster,

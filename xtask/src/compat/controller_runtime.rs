@@ -20,18 +20,6 @@ const EXPECTED: &[Expected] = &[
         reason: ADMISSION,
     },
     Expected {
-        package: "pkg/manager/internal/integration",
-        test: "manger.Manager Start > should start all components without deadlock > \
-               controller warmup enabled (failed)",
-        reason: CONVERSION,
-    },
-    Expected {
-        package: "pkg/manager/internal/integration",
-        test: "manger.Manager Start > should start all components without deadlock > \
-               controller warmup not enabled (failed)",
-        reason: CONVERSION,
-    },
-    Expected {
         package: "pkg/webhook",
         test: "Webhook > when running a webhook server with a manager > should reject create \
                request for webhook that rejects all requests (failed)",
@@ -52,7 +40,6 @@ const EXPECTED: &[Expected] = &[
 ];
 
 const ADMISSION: &str = "needs admission webhooks";
-const CONVERSION: &str = "needs conversion webhooks";
 
 /// Tests that ignore `KUBEBUILDER_ASSETS`: they download and run the programs of Kubernetes 1.28.
 const OTHER_VERSION: &str = "/aggregatedDiscovery=false";

@@ -204,7 +204,11 @@ fn prune(merged: &Value, last: &FieldSet, owners: &Managers, root: &Node<'_>) ->
     remove(&all.difference(&kept).intersection(&last)).unwrap_or(Value::Null)
 }
 
-fn conflicts(owners: &Managers, by: &Identity, comparison: &Comparison) -> Vec<Conflict> {
+pub(super) fn conflicts(
+    owners: &Managers,
+    by: &Identity,
+    comparison: &Comparison,
+) -> Vec<Conflict> {
     let changed = comparison.changed();
     let mut conflicts = Vec::new();
     for (owner, entry) in owners.entries.iter().filter(|(owner, _)| *owner != by) {

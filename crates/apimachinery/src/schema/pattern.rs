@@ -45,6 +45,51 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// Returns the error of Go's compiler for an expression, or `None` if the expression is valid.
+///
+/// # Examples
+/// ```
+/// use opkit_apimachinery::schema::pattern_error;
+/// assert_eq!(pattern_error("^a+$"), None);
+/// assert_eq!(
+///     pattern_error("[").as_deref(),
+///     Some("error parsing regexp: missing closing ]: `[`"),
+/// );
+/// ```
+pub fn pattern_error(source: &str) -> Option<String> {
+    let cause = Pattern::compile(source).err()?;
+    let has = |part: &str| cause.contains(part);
+    let reason = if has("unclosed character class") {
+        let start = source.rfind('[').unwrap_or_default();
+        let rest = source.get(start..).unwrap_or_default();
+        format!("missing closing ]: `{rest}`")
+    } else if has("unclosed group") {
+        format!("missing closing ): `{source}`")
+    } else if has("unopened group") {
+        format!("unexpected ): `{source}`")
+    } else if has("repetition operator missing expression") {
+        let operator = source.chars().find(|c| "*+?".contains(*c));
+        let operator = operator.map(String::from).unwrap_or_default();
+        format!("missing argument to repetition operator: `{operator}`")
+    } else if has("look-around") {
+        let start = source.find("(?").unwrap_or_default();
+        let operator: String = source.chars().skip(start).take(3).collect();
+        format!("invalid or unsupported Perl syntax: `{operator}`")
+    } else if source.ends_with('\\') && has("incomplete escape") {
+        "trailing backslash at end of expression: ``".to_owned()
+    } else if has("unrecognized escape sequence") {
+        let start = cause
+            .rfind('^')
+            .map_or(0, |_| source.find('\\').unwrap_or_default());
+        let escape: String = source.chars().skip(start).take(2).collect();
+        format!("invalid escape sequence: `{escape}`")
+    } else {
+        let last = cause.lines().last().unwrap_or_default();
+        format!("{}: `{source}`", last.trim_start_matches("error: "))
+    };
+    Some(format!("error parsing regexp: {reason}"))
+}
+
 fn translate(source: &str) -> String {
     let mut out = String::with_capacity(source.len() + 16);
     let mut chars = source.chars().peekable();

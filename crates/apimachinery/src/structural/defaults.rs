@@ -34,8 +34,13 @@ use crate::schema::Typed;
 /// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
 /// ```
 pub fn apply_defaults(object: &mut Value, schema: &Typed<'_>) {
-    drop_nulls(object, Some(schema));
+    drop_nulls(object, schema);
     fill_defaults(object, schema);
+}
+
+/// Removes nulls from fields that are neither nullable nor have a default.
+pub fn drop_nulls(object: &mut Value, schema: &Typed<'_>) {
+    drop_null_fields(object, Some(schema));
 }
 
 /// Sets the defaults of a custom resource's schema but, unlike [`apply_defaults`], removes no
@@ -47,7 +52,7 @@ pub fn fill_defaults(object: &mut Value, schema: &Typed<'_>) {
     default(object, schema);
 }
 
-fn drop_nulls(value: &mut Value, schema: Option<&Typed<'_>>) {
+fn drop_null_fields(value: &mut Value, schema: Option<&Typed<'_>>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let field = schema.and_then(|typed| typed.field(name));
@@ -55,13 +60,13 @@ fn drop_nulls(value: &mut Value, schema: Option<&Typed<'_>>) {
                 // A null in a field that the schema does not declare is kept.
                 return field.is_none_or(|typed| typed.nullable() || typed.default().is_some());
             }
-            drop_nulls(value, field.as_ref());
+            drop_null_fields(value, field.as_ref());
             true
         }),
         Value::Array(items) => {
             let item_schema = schema.and_then(Typed::items);
             for item in items {
-                drop_nulls(item, item_schema.as_ref());
+                drop_null_fields(item, item_schema.as_ref());
             }
         }
         _ => {}

@@ -79,6 +79,16 @@ impl FieldError {
         Self::with_value(FieldErrorKind::Invalid, field, value, detail)
     }
 
+    /// Creates the error for a malformed value that Kubernetes prints in the form `shown`. Use it
+    /// for values whose printed form is not that of their JSON, such as Go structs.
+    pub fn invalid_shown(
+        field: impl Into<String>,
+        shown: impl Into<String>,
+        detail: impl AsRef<str>,
+    ) -> Self {
+        Self::new(FieldErrorKind::Invalid, field, Some(shown.into()), detail)
+    }
+
     /// Creates the error for a value of a different type than the schema requires.
     pub fn type_invalid(field: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(FieldErrorKind::TypeInvalid, field, value, detail)

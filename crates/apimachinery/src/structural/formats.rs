@@ -15,6 +15,17 @@ pub(super) fn is_known(format: &str) -> bool {
     matches(format, "").is_some()
 }
 
+/// Reports whether Kubernetes checks this format of values of this type. The type is empty if the
+/// schema has none.
+pub fn is_known_format(type_: &str, format: &str) -> bool {
+    match type_ {
+        "" | "string" => is_known(format),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    }
+}
+
 /// Reports whether `text` has the format. Returns `None` if Kubernetes does not check the format.
 pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
     Some(match format.replace('-', "").as_str() {

@@ -51,6 +51,18 @@ pub fn unknown_fields(object: &Value, schema: &Typed<'_>) -> Vec<String> {
     prune(&mut object.clone(), schema)
 }
 
+/// Returns the paths of the fields of a value that its schema does not declare. Unlike in
+/// [`unknown_fields`], the value is a part of an object.
+pub fn unknown_fields_of_part(value: &Value, schema: &Typed<'_>) -> Vec<String> {
+    let mut pruner = Pruner {
+        path: String::new(),
+        dropped: Vec::new(),
+    };
+    pruner.prune(&mut value.clone(), Some(schema), Position::default());
+    pruner.dropped.sort();
+    pruner.dropped
+}
+
 struct Pruner {
     path: String,
     dropped: Vec<String>,

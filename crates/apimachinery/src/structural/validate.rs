@@ -8,6 +8,7 @@
 
 mod collections;
 mod combinations;
+mod ratchet;
 mod scalar;
 
 use serde_json::Value;
@@ -58,6 +59,73 @@ pub fn validate(object: &Value, schema: &Typed<'_>) -> Vec<FieldError> {
     errors
 }
 
+/// Validates `object`, which is to replace `old`, and returns all errors. A value that did not
+/// change is valid even if it violates the schema, as in Kubernetes (*ratcheting*). `path` is
+/// `status` if only the status is validated, and empty otherwise.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+/// use opkit_apimachinery::structural::validate_update;
+/// use serde_json::json;
+///
+/// let schema = Schema::parse(&json!({
+///     "type": "object",
+///     "properties": {"size": {"type": "integer", "maximum": 3}, "name": {"type": "string"}},
+/// }))?;
+/// let typed = Typed::new(&schema, &NoDefinitions);
+/// let old = json!({"size": 5, "name": "a"});
+/// assert_eq!(validate_update(&json!({"size": 5, "name": "b"}), &old, &typed, ""), []);
+/// assert_eq!(validate_update(&json!({"size": 6, "name": "b"}), &old, &typed, "").len(), 1);
+/// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
+/// ```
+pub fn validate_update(
+    object: &Value,
+    old: &Value,
+    schema: &Typed<'_>,
+    path: &str,
+) -> Vec<FieldError> {
+    let (part, is_status) = (path.is_empty(), !path.is_empty());
+    let mut errors = match (part, schema.property(path), object.get(path)) {
+        (true, ..) => check_update(object, Some(old), schema, "").errors,
+        (false, Some(schema), Some(part)) => {
+            let errors = check_update(part, old.get(path), &schema, "").errors;
+            errors.into_iter().map(|e| below(path, e)).collect()
+        }
+        (false, ..) => Vec::new(),
+    };
+    if !is_status {
+        lists::check_embedded(object, schema, "", &mut errors);
+    }
+    let mut before = Vec::new();
+    lists::check(old, schema, "", &mut before);
+    if before.is_empty() {
+        lists::check(object, schema, "", &mut errors);
+    }
+    errors
+}
+
+/// Validates the default value of a schema. `path` is the path of the default in its CRD.
+pub fn validate_default(value: &Value, schema: &Typed<'_>, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    lists::check_embedded(value, schema, path, &mut errors);
+    if errors.is_empty() {
+        let found = check(value, schema, "").errors;
+        errors.extend(found.into_iter().map(|error| below(path, error)));
+    }
+    errors
+}
+
+/// Returns an error in a part of an object with the path of the field in the whole object.
+fn below(path: &str, mut error: FieldError) -> FieldError {
+    error.field = match error.field.as_str() {
+        "<nil>" => path.to_owned(),
+        field => format!("{path}.{field}"),
+    };
+    error
+}
+
 /// Result of checking one value against one schema.
 #[derive(Default)]
 struct Outcome {
@@ -88,6 +156,19 @@ impl Outcome {
 }
 
 fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
+    check_value(value, None, typed, path)
+}
+
+/// Checks a value that is to replace `old`. Errors of a value that did not change are dropped.
+fn check_update(value: &Value, old: Option<&Value>, typed: &Typed<'_>, path: &str) -> Outcome {
+    let mut outcome = check_value(value, old, typed, path);
+    if !outcome.is_valid() && old.is_some_and(|old| ratchet::is_unchanged(value, old, typed)) {
+        outcome.errors.clear();
+    }
+    outcome
+}
+
+fn check_value(value: &Value, old: Option<&Value>, typed: &Typed<'_>, path: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let schema = typed.schema();
     outcome.merge(check_type(value, typed, path));
@@ -98,7 +179,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     if schema.type_.is_some() || schema.int_or_string || known_format(schema).is_some() {
         outcome.matched += 1;
     }
-    outcome.merge(check_combinations(value, typed, path));
+    outcome.merge(check_combinations(value, old, typed, path));
     outcome.matched += 1;
     match value {
         Value::String(text) => {
@@ -124,7 +205,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
             outcome.matched += 2;
         }
         Value::Array(items) => {
-            check_items(items, typed, path, &mut outcome);
+            check_items(items, old, typed, path, &mut outcome);
             outcome.matched += 2;
         }
         Value::Null | Value::Bool(_) | Value::Object(_) => {}
@@ -132,7 +213,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     check_enum(value, schema, path, &mut outcome);
     outcome.matched += 1;
     if let Value::Object(fields) = value {
-        check_object(fields, typed, path, &mut outcome);
+        check_object(fields, old, typed, path, &mut outcome);
         outcome.matched += 1;
     }
     outcome.matched += 1;

@@ -1,149 +1,152 @@
-//! Validation of CRDs beyond the OpenAPI schema of the kind CustomResourceDefinition.
+//! Validation of CRDs, with the rules, the messages and the order of Kubernetes.
+//!
+//! Kubernetes validates its internal type, in which fields that are the same in all versions are
+//! fields of the spec (see [`internal`]). An update does not have to correct errors that the stored
+//! CRD already has (see [`options`]).
 
-use std::collections::HashSet;
+mod conversion;
+mod defaults;
+mod internal;
+mod names;
+mod openapi;
+mod options;
+mod props;
+mod schema;
+mod selectable;
+mod spec;
+mod structural;
+#[cfg(test)]
+mod tests;
 
-use opkit_apimachinery::schema::Schema;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use crate::kinds::Catalog;
+use super::approval::{self, Approval};
 use crate::object;
+use options::Options;
 
-/// The annotation that a CRD in one of Kubernetes' own groups needs.
-const APPROVAL: &str = "api-approved.kubernetes.io";
+pub(crate) use conversion::is_valid_ca_bundle;
+pub(crate) use schema::unrecognized_formats;
 
-/// Returns the validation errors of a CRD.
-pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let spec = object::at(crd, &["spec"]);
-    let group = object::text(spec, &["group"]);
-    let plural = object::text(spec, &["names", "plural"]);
-    if object::name(crd) != format!("{plural}.{group}") {
-        let name = json!(object::name(crd));
+/// Returns the error if the name of a CRD is not that of its resource.
+pub(crate) fn name_error(crd: &Value) -> Option<FieldError> {
+    let group = object::text(crd, &["spec", "group"]);
+    let plural = object::text(crd, &["spec", "names", "plural"]);
+    let name = object::name(crd);
+    (name != format!("{plural}.{group}")).then(|| {
         let detail = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", &name, detail));
-    }
-    if !group.contains('.') {
-        let detail = "should be a domain with at least one dot";
-        errors.push(FieldError::invalid("spec.group", &json!(group), detail));
-    }
-    errors.extend(protected(crd, group, plural));
-    let scope = object::at(spec, &["scope"]);
-    if !scope.is_null() && scope != "Cluster" && scope != "Namespaced" {
-        let supported = ["Cluster", "Namespaced"];
-        errors.push(FieldError::not_supported("spec.scope", scope, &supported));
-    }
-    errors.extend(validate_versions(spec));
-    errors
-}
-
-/// Returns an error for a CRD that defines a built-in kind, or that defines a kind in a group of
-/// Kubernetes without the approval annotation.
-fn protected(crd: &Value, group: &str, plural: &str) -> Option<FieldError> {
-    let is_ours = group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io");
-    let approval = object::text(crd, &["metadata", "annotations", APPROVAL]);
-    if is_ours && approval.is_empty() {
-        let field = format!("metadata.annotations[{APPROVAL}]");
-        let detail = format!(
-            "protected groups must have approval annotation \"{APPROVAL}\", \
-             see https://github.com/kubernetes/enhancements/pull/1111"
-        );
-        return Some(FieldError::required(field, detail));
-    }
-    Catalog::is_builtin(group, plural).then(|| {
-        let detail = "the embedded control plane serves this resource itself";
-        FieldError::forbidden("spec.names.plural", detail)
+        FieldError::invalid("metadata.name", &json!(name), detail)
     })
 }
 
-fn validate_versions(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let versions = object::items(spec, &["versions"]);
-    let mut names = HashSet::new();
-    if !versions
-        .iter()
-        .all(|version| names.insert(object::text(version, &["name"])))
-    {
-        let listed = object::at(spec, &["versions"]);
-        let detail = "must contain unique version names";
-        errors.push(FieldError::invalid("spec.versions", listed, detail));
-    }
-    let is_storage = |version: &&Value| object::at(version, &["storage"]) == &json!(true);
-    if versions.iter().filter(is_storage).count() != 1 {
-        let listed = object::at(spec, &["versions"]);
-        let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", listed, detail));
-    }
-    let schema_of = |version| object::at(version, &["schema", "openAPIV3Schema"]);
-    let mut schemas: Vec<&Value> = versions.iter().map(schema_of).collect();
-    schemas.dedup();
-    for (index, version) in versions.iter().enumerate() {
-        let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        let schema = schema_of(version);
-        if schema.is_null() {
-            errors.push(FieldError::required(field, "schemas are required"));
-        } else if object::text(schema, &["type"]) != "object" {
-            let found = json!(object::text(schema, &["type"]));
-            let detail = "must be object at the root";
-            errors.push(FieldError::invalid(format!("{field}.type"), &found, detail));
-        } else if let Err(error) = Schema::parse(schema) {
-            errors.push(FieldError::invalid(field, &Value::Null, error.to_string()));
-        } else if schemas.len() > 1 {
-            check_schema(schema, &field, &mut errors);
-        } else if index == 0 {
-            // The real server stores a schema that all versions share under its former name, and
-            // reports errors there.
-            check_schema(schema, "spec.validation.openAPIV3Schema", &mut errors);
+/// Returns the errors of a new CRD, except those of its metadata.
+pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
+    let mut errors = spec::validate(crd, &Options::for_create());
+    errors.extend(validate_status(crd));
+    errors.extend(stored_version_errors(crd));
+    errors.extend(approval_error(crd, None));
+    errors.extend(preserve_unknown_fields_error(crd, None));
+    errors
+}
+
+/// Returns the errors of a CRD that is to replace `old`, except those of its metadata.
+pub(crate) fn validate_update(old: &Value, crd: &Value) -> Vec<FieldError> {
+    let options = Options::for_update(old, crd);
+    let mut errors = spec::validate(crd, &options);
+    let mut immutable = |path: &[&str]| {
+        let (new, old) = (object::at(crd, path), object::at(old, path));
+        if new != old {
+            let field = path.join(".");
+            errors.push(FieldError::invalid(field, new, "field is immutable"));
         }
+    };
+    if options.requires_immutable_names {
+        immutable(&["spec", "scope"]);
+        immutable(&["spec", "names", "kind"]);
+    }
+    immutable(&["spec", "group"]);
+    immutable(&["spec", "names", "plural"]);
+    errors.extend(validate_status(crd));
+    errors.extend(stored_version_errors(crd));
+    errors.extend(approval_error(crd, Some(old)));
+    errors.extend(preserve_unknown_fields_error(crd, Some(old)));
+    errors
+}
+
+/// Returns the errors of the status of a CRD.
+pub(crate) fn validate_status(crd: &Value) -> Vec<FieldError> {
+    let accepted = object::at(crd, &["status", "acceptedNames"]);
+    names::validate(accepted, "status.acceptedNames")
+}
+
+/// Checks that each stored version is a version of the CRD, and that the storage version is among
+/// the stored versions.
+fn stored_version_errors(crd: &Value) -> Vec<FieldError> {
+    let field = "status.storedVersions";
+    let stored = object::items(crd, &["status", "storedVersions"]);
+    if stored.is_empty() {
+        let detail = "must have at least one stored version";
+        return vec![FieldError::invalid(field, &Value::Null, detail)];
+    }
+    let versions = object::items(crd, &["spec", "versions"]);
+    let mut errors = Vec::new();
+    for version in versions {
+        let name = object::at(version, &["name"]);
+        if object::at(version, &["storage"]) == &json!(true) && !stored.contains(name) {
+            let name = name.as_str().unwrap_or_default();
+            let detail = format!("must have the storage version {name}");
+            errors.push(FieldError::invalid(field, &json!(stored), detail));
+        }
+    }
+    for (index, name) in stored.iter().enumerate() {
+        let is_version = |version: &Value| object::at(version, &["name"]) == name;
+        if versions.iter().any(is_version) {
+            continue;
+        }
+        let version = name.as_str().unwrap_or_default();
+        let detail = format!(
+            "missing from spec.versions; {version} was previously a storage version, and must \
+             remain in spec.versions until a storage migration ensures no data remains persisted \
+             in {version} and removes {version} from status.storedVersions"
+        );
+        errors.push(FieldError::invalid(
+            format!("{field}[{index}]"),
+            name,
+            detail,
+        ));
     }
     errors
 }
 
-/// Checks the structure of a schema and, if it is valid, the CEL rules in it.
-fn check_schema(schema: &Value, field: &str, errors: &mut Vec<FieldError>) {
-    let before = errors.len();
-    check_structure(schema, field, errors);
-    if errors.len() == before
-        && let Ok(schema) = Schema::parse(schema)
-    {
-        errors.extend(opkit_cel::check_rules(&schema, field));
+/// Returns the error for a CRD of a group of Kubernetes without a valid approval. The approval of
+/// an update that does not change its state is not checked.
+fn approval_error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let (state, reason) = approval::of(crd)?;
+    if old.is_some_and(|old| approval::state(old) == state) {
+        return None;
+    }
+    let field = format!("metadata.annotations[{}]", approval::ANNOTATION);
+    match state {
+        Approval::Missing => Some(FieldError::required(field, reason)),
+        Approval::Invalid => {
+            let value = json!(approval::annotation(crd));
+            Some(FieldError::invalid(field, &value, reason))
+        }
+        Approval::Approved | Approval::Bypassed => None,
     }
 }
 
-/// Checks that each part of a structural schema has a type, and that each list has a schema of its
-/// items.
-fn check_structure(schema: &Value, field: &str, errors: &mut Vec<FieldError>) {
-    if !object::at(schema, &["$ref"]).is_null() {
-        let field = format!("{field}.$ref");
-        errors.push(FieldError::forbidden(field, "$ref is not supported"));
-        return;
+fn preserve_unknown_fields_error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let preserves =
+        |crd: &Value| object::at(crd, &["spec", "preserveUnknownFields"]) == &json!(true);
+    if old.is_some_and(preserves) || !preserves(crd) {
+        return None;
     }
-    let flag = |name: &str| object::at(schema, &[name]) == &json!(true);
-    let is_open =
-        flag("x-kubernetes-int-or-string") || flag("x-kubernetes-preserve-unknown-fields");
-    if object::text(schema, &["type"]).is_empty() && !is_open {
-        let detail = "must not be empty for specified object fields";
-        errors.push(FieldError::required(format!("{field}.type"), detail));
-    }
-    let items = object::at(schema, &["items"]);
-    if object::text(schema, &["type"]) == "array" && items.is_null() {
-        errors.push(FieldError::required(
-            format!("{field}.items"),
-            "must be specified",
-        ));
-    }
-    let properties = object::at(schema, &["properties"])
-        .as_object()
-        .into_iter()
-        .flatten();
-    for (name, property) in properties {
-        check_structure(property, &format!("{field}.properties[{name}]"), errors);
-    }
-    if items.is_object() {
-        check_structure(items, &format!("{field}.items"), errors);
-    }
-    let rest = object::at(schema, &["additionalProperties"]);
-    if rest.is_object() {
-        check_structure(rest, &format!("{field}.additionalProperties"), errors);
-    }
+    let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                  spec.versions[*].schema instead";
+    Some(FieldError::invalid(
+        "spec.preserveUnknownFields",
+        &json!(true),
+        detail,
+    ))
 }

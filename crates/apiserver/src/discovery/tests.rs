@@ -48,6 +48,7 @@ fn catalog() -> Catalog {
             columns: Vec::new(),
             deprecation: None,
             schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
+            custom: None,
         });
     }
     catalog

@@ -34,11 +34,17 @@ static TABLE: LazyLock<BTreeMap<&'static str, Selectors>> = LazyLock::new(|| {
 
 impl Kind {
     /// Returns the fields that a field selector can use besides `metadata.name` and
-    /// `metadata.namespace`. For custom kinds the list is empty: `selectableFields` of CRDs are not
-    /// modelled.
-    pub(crate) fn field_selectors(&self) -> &'static [&'static str] {
+    /// `metadata.namespace`. Those of a custom kind are the `selectableFields` of its CRD.
+    pub(crate) fn field_selectors(&self) -> Vec<&str> {
+        if let Some(custom) = &self.custom {
+            return custom
+                .selectable_fields
+                .iter()
+                .map(String::as_str)
+                .collect();
+        }
         self.selectors()
-            .map(|selectors| selectors.names.as_slice())
+            .map(|selectors| selectors.names.clone())
             .unwrap_or_default()
     }
 

@@ -158,6 +158,7 @@ fn lookup_finds_the_kind_or_its_404() {
         group: "example.com".into(),
         plural: "robots".into(),
         schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
+        custom: None,
         ..(*catalog.get("", "v1", "pods").unwrap()).clone()
     });
     let check = |path: &str, expected: Result<&str, NotServed>| {

@@ -38,6 +38,7 @@ fn robots() -> Kind {
         columns: Vec::new(),
         deprecation: None,
         schema: SchemaSource::Custom(Arc::new(fixture()["sent"].clone())),
+        custom: None,
     }
 }
 

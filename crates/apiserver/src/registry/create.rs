@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, drop_unset_on_create, enter_namespace};
-use super::{Registry, Write, api_services, convert, metadata, pods, rules, zeros};
+use super::{Registry, Write, api_services, metadata, pods, rules, zeros};
 use crate::admission::{self, Attributes, Operation};
 use crate::kinds::Kind;
 use crate::kinds::defaults::qos_class;
@@ -98,6 +98,7 @@ impl Registry {
     ) -> ApiResult<Committed> {
         let kind = &target.kind;
         enter_namespace(target, &mut body)?;
+        self.check_crd_open(kind, object::name(&body))?;
         drop_unset_on_create(kind, &mut body);
         object::set_meta(&mut body, "uid", json!(self.random.uid()));
         object::set_meta(
@@ -146,10 +147,10 @@ impl Registry {
             }
             set_initial_fields(kind, &mut object, &self.clock.now_rfc3339());
             let allocation = self.allocate_create(kind, &mut object, write.dry_run)?;
-            self.validate(kind, &object)?;
             if rules::is_crd(kind) {
                 crate::crd::set_initial_status(&mut object);
             }
+            let warnings = self.validate(kind, &object)?;
             let name = object::name(&object).to_owned();
             let named = Attributes {
                 name: &name,
@@ -163,7 +164,7 @@ impl Registry {
                 Ok(stored) => {
                     write.charges.settle();
                     allocation.commit();
-                    return Ok(stored);
+                    return Ok(stored.with_warnings(warnings));
                 }
                 Err(error) => return Err(error),
             }
@@ -178,7 +179,7 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<Committed> {
         let kind = &target.kind;
-        convert::to_storage(kind, &mut object);
+        self.to_storage(kind, &mut object).await?;
         let storage = target.storage();
         let name = object::name(&object).to_owned();
         if write.dry_run {

@@ -93,13 +93,16 @@ impl Registry {
                 let removed =
                     self.store
                         .remove(&target.storage(), &target.key(), stored.revision());
-                removed.map(|removed| {
-                    self.after_delete(&target.kind, &live);
-                    let mut last = live;
-                    let version = json!(removed.revision().to_string());
-                    object::set_meta(&mut last, "resourceVersion", version);
-                    Deleted::Gone(last)
-                })
+                match removed {
+                    Err(error) => Err(error),
+                    Ok(removed) => {
+                        self.after_delete(&target.kind, &live).await;
+                        let mut last = live;
+                        let version = json!(removed.revision().to_string());
+                        object::set_meta(&mut last, "resourceVersion", version);
+                        Ok(Deleted::Gone(last))
+                    }
+                }
             } else if write.dry_run || new == live {
                 return Ok(Deleted::Pending(live));
             } else {
@@ -156,7 +159,7 @@ impl Registry {
     }
 
     /// Returns the body of the response to a delete request: the deleted object or a `Status`.
-    pub(crate) fn deleted_body(&self, target: &Target, deleted: Deleted) -> Value {
+    pub(crate) async fn deleted_body(&self, target: &Target, deleted: Deleted) -> ApiResult<Value> {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
                 let mut details = json!({
@@ -165,13 +168,13 @@ impl Registry {
                 if !target.kind.group.is_empty() {
                     object::set_field(&mut details, "group", json!(target.kind.group));
                 }
-                json!({
+                Ok(json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                     "details": details,
-                })
+                }))
             }
             Deleted::Gone(object) | Deleted::Pending(object) => {
-                super::from_storage(&target.kind, object)
+                self.read_from_storage(&target.kind, object).await
             }
         }
     }

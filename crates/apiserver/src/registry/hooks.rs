@@ -27,11 +27,9 @@ impl Registry {
 
     /// Removes the kinds that a deleted CRD defines from the catalog of served kinds, and releases
     /// the addresses and ports of a deleted Service. Does nothing for other objects.
-    pub(super) fn after_delete(&self, kind: &Kind, removed: &Value) {
+    pub(super) async fn after_delete(&self, kind: &Kind, removed: &Value) {
         if rules::is_crd(kind) {
-            let group = object::text(removed, &["spec", "group"]);
-            self.catalog
-                .remove(group, object::text(removed, &["spec", "names", "plural"]));
+            self.stop_serving(removed).await;
         }
         if services::is_service(kind) {
             self.release_service(removed);

@@ -61,8 +61,13 @@ impl Registry {
             subresource: &target.subresource,
         };
         let time = self.clock.now_rfc3339();
-        managedfields::apply(live, &config.body, &typed, &manager, config.force, &time)
-            .map_err(apply_error)
+        let merged =
+            managedfields::apply(live, &config.body, &typed, &manager, config.force, &time);
+        let merged = merged.map_err(apply_error)?;
+        if let Some(live) = live {
+            self.check_last_applied(&target.kind, live, &merged, config.manager)?;
+        }
+        Ok(merged)
     }
 }
 

@@ -15,8 +15,9 @@ const UNQUALIFIED: &str = "name is neither a standard finalizer name nor is it f
 /// Maximum total length of the annotations of an object in bytes, as in Kubernetes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// Returns the errors in the metadata of `object`.
-pub(super) fn check(object: &Value) -> Vec<FieldError> {
+/// Returns the errors in the metadata of `object`. Finalizers without a domain are errors in the
+/// kinds of Kubernetes itself, for which `needs_domains` is set.
+pub(super) fn check(object: &Value, needs_domains: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in object::labels(object).into_iter().flatten() {
         let invalid = |value: &str, detail: String| {
@@ -51,7 +52,7 @@ pub(super) fn check(object: &Value) -> Vec<FieldError> {
         ));
     }
     errors.extend(owners(object));
-    errors.extend(finalizers(object));
+    errors.extend(finalizers(object, needs_domains));
     errors
 }
 
@@ -146,7 +147,7 @@ pub(super) fn finalizer_errors(field: &str, finalizers: &[Value]) -> Vec<FieldEr
     errors
 }
 
-fn finalizers(object: &Value) -> Vec<FieldError> {
+fn finalizers(object: &Value, needs_domains: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let finalizers = object::finalizers(object);
     for finalizer in &finalizers {
@@ -156,7 +157,7 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
         }));
     }
     for (index, finalizer) in finalizers.iter().enumerate() {
-        if !finalizer.contains('/') && !STANDARD.contains(finalizer) {
+        if needs_domains && !finalizer.contains('/') && !STANDARD.contains(finalizer) {
             let at = format!("metadata.finalizers[{index}]");
             let value = Value::from(*finalizer);
             errors.push(FieldError::invalid(at, &value, UNQUALIFIED));
@@ -168,6 +169,39 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("metadata.finalizers", all, detail));
     }
     errors
+}
+
+/// Returns warnings about the finalizers of a custom resource that have no domain, and that the
+/// object before the update does not have.
+pub(super) fn finalizer_warnings(object: &Value, before: Option<&Value>) -> Vec<String> {
+    let known = before.map(object::finalizers).unwrap_or_default();
+    let mut added = object::finalizers(object);
+    added.retain(|finalizer| !known.contains(finalizer));
+    added.sort_unstable();
+    added.dedup();
+    let mut warnings = Vec::new();
+    for finalizer in added {
+        let mut warn = |detail: &str| {
+            warnings.push(format!("metadata.finalizers: {finalizer:?}: {detail}"));
+        };
+        for detail in selector::label_key_errors(finalizer) {
+            warn(&detail);
+        }
+        if finalizer.contains('/') || STANDARD.contains(&finalizer) {
+            continue;
+        }
+        warn(match finalizer.contains('.') {
+            true => {
+                "prefer a domain-qualified finalizer name including a path (/) to avoid accidental \
+                 conflicts with other finalizer writers"
+            }
+            false => {
+                "prefer a domain-qualified finalizer name to avoid accidental conflicts with other \
+                 finalizer writers"
+            }
+        });
+    }
+    warnings
 }
 
 /// Fields of `metadata` that no update can change.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::prepare::{Prepared, WrittenBy};
-use super::{Registry, Write, convert, rules};
+use super::{Registry, Write, rules};
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -47,7 +47,9 @@ impl Registry {
     ) -> ApiResult<Committed> {
         for _ in 0..COMMIT_ATTEMPTS {
             let stored = self.stored(target)?;
-            let live = convert::from_storage(&target.kind, stored.decode());
+            let live = self
+                .read_from_storage(&target.kind, stored.decode())
+                .await?;
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
             let prepared = self.prepare_update(by, target, &live, new, write).await?;
@@ -56,19 +58,13 @@ impl Registry {
                 allocation,
                 warnings,
             } = prepared;
-            convert::to_storage(&target.kind, &mut new);
-            // An object that was stored in another version is not changed by that alone.
+            self.release_in_versions(by, target, write, (&live, &mut new))
+                .await?;
+            self.to_storage(&target.kind, &mut new).await?;
             let before = stored.decode();
-            let version = object::at(&new, &["apiVersion"]).clone();
-            object::set_field(
-                &mut new,
-                "apiVersion",
-                object::at(&before, &["apiVersion"]).clone(),
-            );
-            if new == before {
+            if !self.is_changed(&target.kind, &new, &before) {
                 return Ok(Committed::unchanged(before, stored).with_warnings(warnings));
             }
-            object::set_field(&mut new, "apiVersion", version);
             if !write.dry_run {
                 self.check_size(&target.kind, &new)?;
             }
@@ -100,7 +96,7 @@ impl Registry {
         if is_finished(&target.kind, &new) {
             self.store
                 .remove(&target.storage(), &target.key(), revision)?;
-            self.after_delete(&target.kind, &new);
+            self.after_delete(&target.kind, &new).await;
             // The response has the version that was read; only the watch event has the version of
             // the deletion.
             return Ok(Committed::unstored(new));

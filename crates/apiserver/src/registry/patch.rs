@@ -90,7 +90,7 @@ impl Registry {
         }
         // Unknown fields are reported for the patched object, and only once: the change below may
         // run several times.
-        let live = self.get(target)?;
+        let live = self.get(target).await?;
         let patched = self.patched(target, patch, &live)?;
         self.check_patched(target, patch, &live, &patched, write)?;
         let object = self

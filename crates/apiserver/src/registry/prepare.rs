@@ -63,6 +63,9 @@ impl Registry {
             self.restrict_signing_request(target, live, &mut new);
         }
         self.normalize(&target.kind, &mut new, by)?;
+        if rules::is_crd(&target.kind) && target.subresource == "status" {
+            crd::set_default_stored_versions(&mut new);
+        }
         if by == WrittenBy::Update {
             if object::at(&new, &["metadata", "managedFields"]).is_null() {
                 let managers = object::at(live, &["metadata", "managedFields"]).clone();
@@ -80,6 +83,9 @@ impl Registry {
         if rules::is_namespace(&target.kind) && target.subresource != "finalize" {
             let finalizers = object::at(live, &["spec", "finalizers"]).clone();
             object::set(&mut new, &["spec", "finalizers"], finalizers);
+        }
+        if rules::is_crd(&target.kind) && target.subresource.is_empty() {
+            crd::add_stored_version(&mut new);
         }
         rules::count_template_changes(&target.kind, live, &mut new);
         let attributes = Attributes {
@@ -218,6 +224,10 @@ impl Registry {
     ) -> ApiResult<()> {
         let kind = &target.kind;
         if !rules::has_managed_fields(kind) {
+            object::set_meta(new, "managedFields", Value::Null);
+            return Ok(());
+        }
+        if live.is_some_and(|live| self.loses_managers(kind, live, new)) {
             object::set_meta(new, "managedFields", Value::Null);
             return Ok(());
         }

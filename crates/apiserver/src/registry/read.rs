@@ -113,10 +113,16 @@ impl Filter {
 
 impl Registry {
     /// Returns the object that `target` names, in the API version of the request.
-    pub(crate) fn get(&self, target: &Target) -> ApiResult<Value> {
+    pub(crate) async fn get(&self, target: &Target) -> ApiResult<Value> {
         if target.subresource == "scale" {
-            return self.get_scale(target);
+            return self.get_scale(target).await;
         }
+        let stored = self.stored(target)?;
+        self.read_from_storage(&target.kind, stored.decode()).await
+    }
+
+    /// Returns the object of a built-in kind that `target` names.
+    pub(crate) fn get_builtin(&self, target: &Target) -> ApiResult<Value> {
         Ok(from_storage(&target.kind, self.stored(target)?.decode()))
     }
 

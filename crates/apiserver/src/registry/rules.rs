@@ -87,14 +87,6 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
     ("daemonsets.apps", &["spec", "selector"]),
     ("deployments.apps", &["spec", "selector"]),
     ("replicasets.apps", &["spec", "selector"]),
-    (
-        "customresourcedefinitions.apiextensions.k8s.io",
-        &["spec", "scope"],
-    ),
-    (
-        "customresourcedefinitions.apiextensions.k8s.io",
-        &["spec", "names", "kind"],
-    ),
     ("secrets", &["type"]),
 ];
 

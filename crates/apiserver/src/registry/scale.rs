@@ -10,13 +10,13 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
 use super::prepare::WrittenBy;
-use super::{Registry, Write, from_storage, identity, merge};
+use super::{Registry, Write, identity, merge};
 use crate::admission::{self, Attributes};
-use crate::kinds::{Kind, ScalePaths};
+use crate::kinds::ScalePaths;
+use crate::object;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
 use crate::target::Target;
-use crate::{gotext, object};
 use managers::Mapping;
 
 /// A change of a Scale.
@@ -28,8 +28,11 @@ pub(super) enum ScaleChange<'a> {
 }
 
 impl Registry {
-    pub(super) fn get_scale(&self, target: &Target) -> ApiResult<Value> {
-        let object = from_storage(&target.kind, self.stored(target)?.decode());
+    pub(super) async fn get_scale(&self, target: &Target) -> ApiResult<Value> {
+        let stored = self.stored(target)?;
+        let object = self
+            .read_from_storage(&target.kind, stored.decode())
+            .await?;
         Ok(scale_of(&paths(target)?, &object))
     }
 
@@ -152,11 +155,9 @@ impl Registry {
     }
 
     /// Returns the `autoscaling/v1` Scale of a stored object.
-    pub(crate) fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
-        Ok(scale_of(
-            &paths(target)?,
-            &from_storage(&target.kind, object.clone()),
-        ))
+    pub(crate) async fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
+        let object = self.read_from_storage(&target.kind, object.clone()).await?;
+        Ok(scale_of(&paths(target)?, &object))
     }
 }
 
@@ -209,40 +210,6 @@ fn paths(target: &Target) -> ApiResult<ScalePaths> {
         status_replicas: ".status.replicas".to_owned(),
         label_selector: None,
     }))
-}
-
-/// Returns the errors in the fields of a custom resource that its Scale contains.
-pub(super) fn path_errors(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    let subresource = kind.subresource("scale").filter(|_| kind.is_custom());
-    let Some(paths) = subresource.and_then(|scale| scale.scale.as_ref()) else {
-        return Vec::new();
-    };
-    let mut errors = Vec::new();
-    for path in [&paths.spec_replicas, &paths.status_replicas] {
-        let value = object::at(object, &steps(path));
-        match value {
-            Value::Null => {}
-            Value::Number(number) if number.is_i64() => {
-                if number.as_i64().is_some_and(|number| number < 0) {
-                    let detail = "should be a non-negative integer";
-                    errors.push(FieldError::invalid(path.as_str(), value, detail));
-                }
-            }
-            other => {
-                let (text, type_) = match other {
-                    Value::String(text) => (text.clone(), "string"),
-                    Value::Bool(flag) => (flag.to_string(), "bool"),
-                    Value::Number(number) => (number.to_string(), "float64"),
-                    Value::Array(_) => (gotext::plain(other), "[]interface {}"),
-                    _ => (gotext::plain(other), "map[string]interface {}"),
-                };
-                let detail =
-                    format!("{path} accessor error: {text} is of the type {type_}, expected int64");
-                errors.push(FieldError::invalid(path.as_str(), &json!(0), detail));
-            }
-        }
-    }
-    errors
 }
 
 /// Returns the selector of a workload. That of a ReplicationController is a map of labels.

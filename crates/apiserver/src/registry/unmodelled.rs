@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::{Registry, rules};
+use super::Registry;
 use crate::kinds::Kind;
 use crate::object;
 
@@ -78,10 +78,7 @@ impl Registry {
         created: bool,
     ) -> Vec<String> {
         let mut found = Vec::new();
-        if rules::is_crd(kind) {
-            // Also for an update, which may add such a feature.
-            found.extend(of_crd(object));
-        } else if created {
+        if created {
             let resource = kind.group_resource();
             let known = KINDS.iter().find(|(of, ..)| *of == resource);
             found.extend(known.map(|(_, feature, missing)| (*feature, (*missing).to_owned())));
@@ -101,20 +98,4 @@ impl Registry {
         });
         warnings.collect()
     }
-}
-
-fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
-    let mut found = Vec::new();
-    let versions = object::items(crd, &["spec", "versions"]);
-    let is_selectable = |version: &Value| !object::items(version, &["selectableFields"]).is_empty();
-    if versions.iter().any(is_selectable) {
-        found.push(("selectableFields", "cannot be selected by them".to_owned()));
-    }
-    if object::text(crd, &["spec", "conversion", "strategy"]) == "Webhook" {
-        found.push((
-            "conversion webhooks",
-            "is converted by apiVersion alone".to_owned(),
-        ));
-    }
-    found
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     FieldValidation, Registry, Write, api_services, budgets, certificates, decoding, metadata,
-    pods, rbac, rules, scale, services, validation, workloads,
+    pods, rbac, rules, scale_paths, services, validation, workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
@@ -93,38 +93,58 @@ impl Registry {
         }
     }
 
-    /// Validates a new object by its schema and by the rules of its kind.
-    pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
+    /// Validates a new object by its schema and by the rules of its kind. Returns warnings for the
+    /// client.
+    pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<Vec<String>> {
         let mut errors = self.schema_errors(kind, object, None)?;
         self.rule_errors(kind, object, None, &mut errors);
+        if rules::is_crd(kind) {
+            // The error comes after those of the name.
+            let is_name = |error: &&FieldError| error.field == "metadata.name";
+            let at = errors.iter().take_while(is_name).count();
+            errors.splice(at..at, crd::name_error(object));
+            errors.extend(crd::validate(object));
+        }
         if services::is_service(kind) {
             errors.extend(services::validate(object, None));
         }
         if pods::is_pod(kind) {
             errors.extend(pods::creation_errors(object));
         }
-        refuse(kind, object::name(object), &errors)
+        refuse(kind, object::name(object), &errors)?;
+        Ok(warnings_about(kind, object, None))
     }
 
     /// Returns the errors in an object by its schema and by the rules that hold for its kind
-    /// whether it is created or updated.
+    /// whether it is created or updated. `before` is the stored object and the subresource of an
+    /// update: values of a custom resource that the update does not change are not checked.
     fn schema_errors(
         &self,
         kind: &Kind,
         object: &Value,
-        live: Option<&Value>,
+        before: Option<(&Value, &str)>,
     ) -> ApiResult<Vec<FieldError>> {
         let mut errors = check_name(kind, object);
-        errors.extend(metadata::check(object));
+        let is_own =
+            !kind.is_custom() && !rules::is_crd(kind) && !api_services::is_api_service(kind);
+        errors.extend(metadata::check(object, is_own));
+        let live = before.map(|(live, _)| live);
         if let Some(own) = validation::errors(kind, object, live) {
             self.check_types(kind, object)?;
             errors.extend(own);
             return Ok(errors);
         }
         let schema = self.schemas.of(kind)?;
-        let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
-        let has_own_rules =
-            rbac::is_rbac(kind) || services::is_service(kind) || api_services::is_api_service(kind);
+        let typed = self.schemas.typed(&schema);
+        let mut by_schema = match before.filter(|_| kind.is_custom()) {
+            Some((live, "status")) => structural::validate_update(object, live, &typed, "status"),
+            Some((live, _)) => structural::validate_update(object, live, &typed, ""),
+            None => structural::validate(object, &typed),
+        };
+        let has_own_rules = rbac::is_rbac(kind)
+            || services::is_service(kind)
+            || api_services::is_api_service(kind)
+            || rules::is_crd(kind);
         if has_own_rules {
             // Kubernetes has its own messages for the fields that the schema requires.
             by_schema.retain(|error| error.kind == FieldErrorKind::TypeInvalid);
@@ -132,17 +152,11 @@ impl Registry {
         if rbac::is_rbac(kind) {
             errors.extend(rbac::validate(kind, object));
         }
-        if rules::is_crd(kind) {
-            // The rules of a CRD are validated with its schemas.
-            by_schema.retain(|error| !error.field.contains("x-kubernetes-validations"));
-        }
         errors.extend(by_schema);
-        errors.extend(scale::path_errors(kind, object));
+        let is_status = before.is_some_and(|(_, subresource)| subresource == "status");
+        errors.extend(scale_paths::errors(kind, object, is_status));
         errors.extend(budgets::errors(kind, object));
         errors.extend(api_services::errors(kind, object));
-        if rules::is_crd(kind) {
-            errors.extend(crd::validate(object));
-        }
         // Kubernetes decodes built-in objects into Go types, so a field of the wrong type is an
         // error of decoding.
         let misshapen = errors
@@ -199,8 +213,15 @@ impl Registry {
         new: &Value,
     ) -> ApiResult<Vec<String>> {
         let kind = &target.kind;
-        let mut errors = self.schema_errors(kind, new, Some(live))?;
-        let warnings = self.rule_errors(kind, new, Some(live), &mut errors);
+        let before = Some((live, target.subresource.as_str()));
+        let mut errors = self.schema_errors(kind, new, before)?;
+        let mut warnings = self.rule_errors(kind, new, Some(live), &mut errors);
+        if rules::is_crd(kind) {
+            errors.extend(match target.subresource.as_str() {
+                "status" => crd::validate_status(new),
+                _ => crd::validate_update(live, new),
+            });
+        }
         if services::is_service(kind) {
             errors.extend(match target.subresource.as_str() {
                 "status" => services::validate_status(new),
@@ -256,13 +277,35 @@ impl Registry {
             }
         }
         match refuse(kind, &target.name, &errors) {
-            Ok(()) => Ok(warnings),
+            Ok(()) => {
+                if target.subresource.is_empty() {
+                    warnings.extend(warnings_about(kind, new, Some(live)));
+                }
+                Ok(warnings)
+            }
             Err(mut error) => {
-                error.warnings = warnings.into();
+                error.warnings = warnings;
                 Err(error)
             }
         }
     }
+}
+
+/// Returns warnings about the finalizers of a custom resource, or about the formats in the schemas
+/// of a CRD that Kubernetes does not check. The object before an update has no warnings.
+fn warnings_about(kind: &Kind, object: &Value, before: Option<&Value>) -> Vec<String> {
+    if kind.is_custom() {
+        return metadata::finalizer_warnings(object, before);
+    }
+    if !rules::is_crd(kind) {
+        return Vec::new();
+    }
+    let known = before.map(crd::unrecognized_formats).unwrap_or_default();
+    let formats = crd::unrecognized_formats(object).into_iter();
+    formats
+        .filter(|format| !known.contains(format))
+        .map(|format| format!("unrecognized format {format:?}"))
+        .collect()
 }
 
 /// Returns the error for an object with these errors, if there are any.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::Key;
 use super::budget::{Budget, Reserved};
-use super::draft::Positions;
+use super::draft::{Draft, Positions};
 
 /// A stored object.
 pub(crate) struct Stored {
@@ -54,6 +54,11 @@ impl Stored {
     pub(crate) fn at_revision(&self, revision: u64) -> Self {
         let (text, positions) = self.positions.with_revision(&self.text, revision);
         Self::new(self.resource.clone(), revision, text, positions)
+    }
+
+    /// Returns this object with other content, such as that of another version.
+    pub(crate) fn with_object(&self, object: &Value) -> Self {
+        Draft::new(object).commit(self.resource.clone(), self.revision)
     }
 
     /// Returns the name of the resource to which the object belongs.

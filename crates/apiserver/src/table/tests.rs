@@ -48,6 +48,7 @@ fn robots() -> Kind {
         ],
         deprecation: None,
         schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
+        custom: None,
     }
 }
 

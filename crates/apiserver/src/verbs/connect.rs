@@ -80,7 +80,7 @@ pub(super) fn respond(
 
 /// Returns the response to a request for the logs of a Pod. A Pod without a node has no logs yet.
 fn logs(registry: &Registry, target: &Target, request: &Request<'_>) -> ApiResult<Response> {
-    let pod = registry.get(&target.clone().subresource(""))?;
+    let pod = registry.get_builtin(&target.clone().subresource(""))?;
     let container = container(request, &pod)?;
     let node = object::text(&pod, &["spec", "nodeName"]);
     if node.is_empty() {
@@ -95,7 +95,7 @@ fn logs(registry: &Registry, target: &Target, request: &Request<'_>) -> ApiResul
 
 /// Returns the response to exec, attach and port forward, which need a connection that is upgraded.
 fn stream(registry: &Registry, target: &Target, request: &Request<'_>) -> ApiResult<Response> {
-    let pod = registry.get(&target.clone().subresource(""))?;
+    let pod = registry.get_builtin(&target.clone().subresource(""))?;
     if target.subresource != "portforward" {
         container(request, &pod)?;
     }
@@ -116,7 +116,7 @@ fn stream(registry: &Registry, target: &Target, request: &Request<'_>) -> ApiRes
 
 fn pod_proxy(registry: &Registry, target: &Target) -> ApiResult<Response> {
     let (name, port) = name_and_port(target, "pod")?;
-    let pod = registry.get(&Target::new(&target.kind, &target.namespace, &name))?;
+    let pod = registry.get_builtin(&Target::new(&target.kind, &target.namespace, &name))?;
     let ip = object::text(&pod, &["status", "podIP"]);
     if ip.is_empty() {
         return Err(ApiError::bad_request("address not allowed"));
@@ -137,7 +137,7 @@ fn pod_proxy(registry: &Registry, target: &Target) -> ApiResult<Response> {
 
 fn service_proxy(registry: &Registry, target: &Target) -> ApiResult<Response> {
     let (name, _) = name_and_port(target, "service")?;
-    registry.get(&Target::new(&target.kind, &target.namespace, &name))?;
+    registry.get_builtin(&Target::new(&target.kind, &target.namespace, &name))?;
     let key = Key::new(target.namespace.as_str(), name.as_str());
     let endpoints = registry.store.get("endpoints", &key);
     let endpoints = endpoints.ok_or_else(|| ApiError::not_found(&target.kind, &name))?;
@@ -226,7 +226,7 @@ fn kubelet_of_pod(registry: &Registry, pod: &Target, node: &str) -> ApiResult<St
 /// Returns the address of the kubelet of a node, with its port.
 fn kubelet(registry: &Registry, node: &str) -> ApiResult<String> {
     let kind = registry.builtin("", "nodes")?;
-    let node = registry.get(&Target::new(&kind, "", node))?;
+    let node = registry.get_builtin(&Target::new(&kind, "", node))?;
     let addresses = object::items(&node, &["status", "addresses"]);
     let of_type = |type_: &&str| {
         let mut addresses = addresses.iter();

@@ -10,7 +10,7 @@ impl Handler<'_> {
         let (options, mut write) = self.delete_options()?;
         let deleted = self.registry.delete(&self.target, &options, &write).await;
         let deleted = self.noted(&mut write, deleted)?;
-        let body = self.registry.deleted_body(&self.target, deleted);
+        let body = self.registry.deleted_body(&self.target, deleted).await?;
         Ok(Response::with_code(200, body, write.warnings))
     }
 

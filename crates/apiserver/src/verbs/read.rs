@@ -21,9 +21,10 @@ impl Handler<'_> {
         self.wait_for_resource_version("").await?;
         // A Scale is always returned as a whole object.
         if self.target.subresource == "scale" {
-            return Ok(Response::ok(self.registry.get(&self.target)?));
+            return Ok(Response::ok(self.registry.get(&self.target).await?));
         }
         let stored = self.registry.stored(&self.target)?;
+        let stored = self.registry.readable(self.kind(), stored).await?;
         let body = self.view().object(&stored)?;
         Ok(Response::with_content(
             200,
@@ -61,6 +62,7 @@ impl Handler<'_> {
         objects: Vec<Arc<Stored>>,
         metadata: Value,
     ) -> ApiResult<Response> {
+        let objects = self.registry.readable_all(self.kind(), objects).await?;
         let list = self.view().list(objects, metadata).await?;
         Ok(Response::with_content(200, Content::List(list), Vec::new()))
     }

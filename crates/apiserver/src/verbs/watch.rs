@@ -49,6 +49,7 @@ impl Handler<'_> {
             timeout,
             representation: self.representation,
             media: self.media,
+            warnings: Vec::new(),
         })))
     }
 }

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::Handler;
 use super::body::decode_patch;
 use crate::object;
-use crate::registry::{
-    Binding, Escalation, Patch, PatchType, Write, check_namespace, from_storage,
-};
+use crate::registry::{Binding, Escalation, Patch, PatchType, Write, check_namespace};
 use crate::response::{Content, Response};
 use crate::reviews;
 use crate::status::{ApiError, ApiResult};
@@ -28,7 +26,7 @@ impl Handler<'_> {
         write.escalation = self.escalation(Some(&body)).await;
         let stored = self.registry.create(&self.target, body, &mut write).await;
         let stored = self.noted(&mut write, stored)?;
-        self.written(201, stored, write)
+        self.written(201, stored, write).await
     }
 
     /// Reports whether a create request stores the object in its body. Reviews, tokens, Bindings
@@ -100,6 +98,7 @@ impl Handler<'_> {
         let updated = self.registry.update(&self.target, body, &mut write).await;
         let (stored, created) = self.noted(&mut write, updated)?;
         self.written(if created { 201 } else { 200 }, stored, write)
+            .await
     }
 
     pub(super) async fn patch(&self) -> ApiResult<Response> {
@@ -130,6 +129,7 @@ impl Handler<'_> {
         let patched = self.registry.patch(&self.target, &patch, &mut write).await;
         let (stored, created) = self.noted(&mut write, patched)?;
         self.written(if created { 201 } else { 200 }, stored, write)
+            .await
     }
 
     /// Asks the authorizers whether the user may escalate by this request.
@@ -140,7 +140,12 @@ impl Handler<'_> {
 
     /// Returns the response to a write. `committed` is the object that was stored, or that would
     /// have been stored if this is a dry run.
-    fn written(&self, code: u16, committed: Committed, mut write: Write) -> ApiResult<Response> {
+    async fn written(
+        &self,
+        code: u16,
+        committed: Committed,
+        mut write: Write,
+    ) -> ApiResult<Response> {
         let is_created = code == 201;
         write.warnings.extend_from_slice(&committed.warnings);
         if self.target.subresource.is_empty() {
@@ -155,14 +160,18 @@ impl Handler<'_> {
         }
         // A Scale is always returned as a whole object.
         if self.target.subresource == "scale" {
-            let scale = self.registry.scale_from(&self.target, &committed)?;
+            let scale = self.registry.scale_from(&self.target, &committed).await?;
             return Ok(Response::with_code(code, scale, write.warnings));
         }
         let view = self.view();
         let body = match committed.stored() {
-            Some(stored) => Content::Encoded(view.object(stored)?),
+            Some(stored) => {
+                let stored = self.registry.readable(self.kind(), stored.clone()).await?;
+                Content::Encoded(view.object(&stored)?)
+            }
             None => {
-                let object = from_storage(self.kind(), committed.into_object());
+                let object = committed.into_object();
+                let object = self.registry.read_from_storage(self.kind(), object).await?;
                 Content::Value(view.unstored(object))
             }
         };

@@ -25,6 +25,7 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 
 use super::go_error;
+use super::trust::BundleVerifier;
 use crate::object;
 use crate::service_resolver::{Backend, ServiceResolver};
 use crate::store::Store;
@@ -249,11 +250,19 @@ fn request(uri: &str, body: Bytes) -> Result<Request<Bytes>, Failure> {
 
 fn https_client(server_name: &str, bundle: &str) -> Result<HttpsClient, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots(bundle)?)
-        .with_no_client_auth();
+        .map_err(|error| error.to_string())?;
+    let roots = roots(bundle)?;
+    let config = match roots.is_empty() {
+        true => config.with_root_certificates(roots),
+        false => {
+            let verifier = BundleVerifier::new(certificates(bundle)?, roots, provider)?;
+            let config = config.dangerous();
+            config.with_custom_certificate_verifier(Arc::new(verifier))
+        }
+    };
+    let config = config.with_no_client_auth();
     let name = ServerName::try_from(server_name.to_owned()).map_err(|error| error.to_string())?;
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(config)
@@ -270,10 +279,7 @@ fn https_client(server_name: &str, bundle: &str) -> Result<HttpsClient, String> 
 /// If the text is not base64, or has no certificate in it.
 pub(crate) fn roots(bundle: &str) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    let pem = BASE64_STANDARD.decode(bundle);
-    let pem = pem.map_err(|error| format!("caBundle: {error}"))?;
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|error| format!("caBundle: {error}"))?;
+    for certificate in certificates(bundle)? {
         let added = roots.add(certificate);
         added.map_err(|error| format!("caBundle: {error}"))?;
     }
@@ -281,6 +287,14 @@ pub(crate) fn roots(bundle: &str) -> Result<RootCertStore, String> {
         return Err("unable to load root certificates: unable to parse bytes as PEM block".into());
     }
     Ok(roots)
+}
+
+fn certificates(bundle: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = BASE64_STANDARD.decode(bundle);
+    let pem = pem.map_err(|error| format!("caBundle: {error}"))?;
+    let certificates = CertificateDer::pem_slice_iter(&pem);
+    let certificates: Result<Vec<_>, _> = certificates.collect();
+    certificates.map_err(|error| format!("caBundle: {error}"))
 }
 
 fn unavailable(message: String) -> CallError {

@@ -50,16 +50,81 @@ const REASONS: [&str; 4] = [
 /// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
 /// ```
 pub fn check_rules(schema: &Schema, path: &str) -> Vec<FieldError> {
+    let mut all = malformed_rules(schema, path);
+    let is_invalid = |level: &str| all.iter().any(|error| error.field.starts_with(level));
+    let options = RuleOptions {
+        is_invalid: &is_invalid,
+        limits_rules: true,
+    };
+    let errors = compile_rules(schema, path, &options);
+    all.extend(errors);
+    all
+}
+
+/// Options of [`compile_rules`].
+pub struct RuleOptions<'a> {
+    /// Reports whether the part of the schema at this path, or a part below it, has errors. Its
+    /// rules are then not compiled.
+    pub is_invalid: &'a dyn Fn(&str) -> bool,
+    /// Whether the estimated cost of each single rule is limited. Kubernetes does not limit the
+    /// rules of a schema that an update does not change.
+    pub limits_rules: bool,
+}
+
+impl std::fmt::Debug for RuleOptions<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("RuleOptions")
+            .field("limits_rules", &self.limits_rules)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the errors of the rules of a schema and of the schemas in it that do not depend on the
+/// expressions, such as an empty rule.
+fn malformed_rules(schema: &Schema, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Some(AdditionalProperties::Schema(values)) = &schema.additional_properties {
+        errors.extend(malformed_rules(
+            values,
+            &format!("{path}.additionalProperties"),
+        ));
+    }
+    for (name, property) in &schema.properties {
+        errors.extend(malformed_rules(
+            property,
+            &format!("{path}.properties[{name}]"),
+        ));
+    }
+    if let Some(items) = &schema.items {
+        errors.extend(malformed_rules(items, &format!("{path}.items")));
+    }
+    errors.extend(malformed_level(&schema.validations, Some(schema), path));
+    errors
+}
+
+/// Returns the errors of the `rules` of one level of a schema that do not depend on the
+/// expressions. Without the parsed schema of the level, field paths are not checked.
+pub fn malformed_level(rules: &[Json], schema: Option<&Schema>, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let path = format!("{path}.x-kubernetes-validations[{index}]");
+        malformed(&Rule::parse(rule), &path, schema, &mut errors);
+    }
+    errors
+}
+
+/// Compiles the rules of a schema, and returns the errors of their expressions and costs.
+pub fn compile_rules(schema: &Schema, path: &str, options: &RuleOptions<'_>) -> Vec<FieldError> {
     let mut total = TotalCost::default();
     let context = Context {
         path: path.to_owned(),
         cardinality: Some(1),
         is_root: true,
         uncorrelatable: None,
+        options,
     };
-    let mut errors = check(schema, &context, &mut total);
-    let mut all = std::mem::take(&mut errors.schema);
-    all.append(&mut errors.rules);
+    let mut all = Vec::new();
+    check(schema, &context, &mut total, &mut all);
     if total.sum > CRD_COST_MAX {
         let message = "contributed to estimated rule cost total exceeding cost limit for entire \
             OpenAPIv3 schema";
@@ -94,32 +159,18 @@ impl TotalCost {
     }
 }
 
-/// Errors of a level and of the levels below it.
-#[derive(Default)]
-struct Errors {
-    /// Malformed rules. Rules are not compiled if there are such errors.
-    schema: Vec<FieldError>,
-    rules: Vec<FieldError>,
-}
-
-impl Errors {
-    fn append(&mut self, mut other: Self) {
-        self.schema.append(&mut other.schema);
-        self.rules.append(&mut other.rules);
-    }
-}
-
 /// Position of a level in the schema.
-struct Context {
+struct Context<'o> {
     path: String,
     /// Maximum number of values of this level in one object. `None` if it is not limited.
     cardinality: Option<u64>,
     is_root: bool,
     /// Path of the list around this level whose items cannot be correlated with old items.
     uncorrelatable: Option<String>,
+    options: &'o RuleOptions<'o>,
 }
 
-impl Context {
+impl Context<'_> {
     fn child(&self, schema: &Schema, part: &str) -> Self {
         let elements = match schema.type_ {
             Some(SchemaType::Object) if schema.additional_properties.is_some() => {
@@ -136,40 +187,40 @@ impl Context {
                 .map(|(own, elements)| own.saturating_mul(elements)),
             is_root: false,
             uncorrelatable: self.uncorrelatable.clone(),
+            options: self.options,
         }
     }
 }
 
-fn check(schema: &Schema, context: &Context, total: &mut TotalCost) -> Errors {
-    let mut errors = Errors::default();
+fn check(
+    schema: &Schema,
+    context: &Context<'_>,
+    total: &mut TotalCost,
+    errors: &mut Vec<FieldError>,
+) {
     if let Some(AdditionalProperties::Schema(values)) = &schema.additional_properties {
         let child = context.child(schema, "additionalProperties");
-        errors.append(check(values, &child, total));
+        check(values, &child, total, errors);
     }
     for (name, property) in &schema.properties {
         let child = context.child(schema, &format!("properties[{name}]"));
-        errors.append(check(property, &child, total));
+        check(property, &child, total, errors);
     }
     if let Some(items) = &schema.items {
         let mut child = context.child(schema, "items");
         if schema.list_type != Some(ListType::Map) && child.uncorrelatable.is_none() {
             child.uncorrelatable = Some(context.path.clone());
         }
-        errors.append(check(items, &child, total));
+        check(items, &child, total, errors);
     }
     let rules = &schema.validations;
-    for (index, rule) in rules.iter().enumerate() {
-        let path = format!("{}.x-kubernetes-validations[{index}]", context.path);
-        malformed(&Rule::parse(rule), &path, schema, &mut errors.schema);
+    if !rules.is_empty() && !(context.options.is_invalid)(&context.path) {
+        check_level(schema, rules, context, total, errors);
     }
-    if !rules.is_empty() && errors.schema.is_empty() {
-        check_level(schema, rules, context, total, &mut errors.rules);
-    }
-    errors
 }
 
 /// Adds the errors of a rule that do not depend on its expressions.
-fn malformed(rule: &Rule, path: &str, schema: &Schema, errors: &mut Vec<FieldError>) {
+fn malformed(rule: &Rule, path: &str, schema: Option<&Schema>, errors: &mut Vec<FieldError>) {
     let has_lines = |text: &str| text.contains(['\n', '\r']);
     let message = rule.message.trim();
     let at = |field: &str| format!("{path}.{field}");
@@ -216,7 +267,7 @@ fn malformed(rule: &Rule, path: &str, schema: &Schema, errors: &mut Vec<FieldErr
     if has_lines(&rule.field_path) {
         invalid("must not contain line breaks");
     }
-    if field_path(&rule.field_path, schema).is_none() {
+    if schema.is_some_and(|schema| field_path(&rule.field_path, schema).is_none()) {
         invalid("must be a valid path");
     }
 }
@@ -225,7 +276,7 @@ fn malformed(rule: &Rule, path: &str, schema: &Schema, errors: &mut Vec<FieldErr
 fn check_level(
     schema: &Schema,
     rules: &[Json],
-    context: &Context,
+    context: &Context<'_>,
     total: &mut TotalCost,
     errors: &mut Vec<FieldError>,
 ) {
@@ -257,7 +308,7 @@ fn rule_errors(
     compiled: &CompiledRule,
     path: &str,
     cardinality: u64,
-    context: &Context,
+    context: &Context<'_>,
     total: &mut TotalCost,
     errors: &mut Vec<FieldError>,
 ) {
@@ -268,7 +319,7 @@ fn rule_errors(
         .as_ref()
         .map_or(0, |program| program.estimated_cost());
     let cost = per_call.saturating_mul(cardinality);
-    if cost > RULE_COST_MAX {
+    if cost > RULE_COST_MAX && context.options.limits_rules {
         let message = cost_message("estimated rule cost", cost, RULE_COST_MAX);
         errors.push(FieldError::forbidden(at("rule"), message));
     }
@@ -280,7 +331,7 @@ fn rule_errors(
         errors.push(invalid_rule(at("messageExpression"), rule, error));
     } else if let Some(message) = &compiled.message {
         let cost = message.estimated_cost();
-        if cost > RULE_COST_MAX {
+        if cost > RULE_COST_MAX && context.options.limits_rules {
             let text = cost_message("estimated messageExpression cost", cost, RULE_COST_MAX);
             errors.push(FieldError::forbidden(at("messageExpression"), text));
         }

@@ -69,6 +69,40 @@ impl Rules {
         }
     }
 
+    /// Compiles the rules of a part of a schema, which need not be the schema of a resource.
+    pub fn of_part(schema: &Schema) -> Self {
+        let is_resource = schema.embedded_resource;
+        let declared = DeclType::of(schema, is_resource).map(Arc::new);
+        Self {
+            schema: Arc::new(schema.clone()),
+            root: Validator::build(schema, schema, is_resource, declared),
+        }
+    }
+
+    /// Evaluates the rules for the default value of the schema: for an update that keeps the value
+    /// and, if that is valid, for a new value. The paths of the errors begin with `path`.
+    pub fn validate_default(
+        &self,
+        path: &str,
+        value: &Json,
+        budget: &mut Budget,
+    ) -> Vec<FieldError> {
+        let mut run = Run {
+            outcome: RuleOutcome::default(),
+            budget,
+        };
+        let Some(root) = &self.root else {
+            return Vec::new();
+        };
+        for old in [Some(value), None] {
+            let ended = root.validate(path, value, old, &Ratchet::default(), &mut run);
+            if ended.is_err() || !run.outcome.errors.is_empty() {
+                break;
+            }
+        }
+        run.outcome.errors
+    }
+
     /// Reports whether the schema has no rules.
     pub fn is_empty(&self) -> bool {
         self.root.is_none()

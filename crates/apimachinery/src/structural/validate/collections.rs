@@ -2,14 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::{Outcome, check, field};
+use super::{Outcome, check_update, field, ratchet};
 use crate::schema::{AdditionalProperties, Typed};
 use crate::structural::FieldError;
 
-pub(super) fn check_items(items: &[Value], typed: &Typed<'_>, path: &str, outcome: &mut Outcome) {
+pub(super) fn check_items(
+    items: &[Value],
+    old: Option<&Value>,
+    typed: &Typed<'_>,
+    path: &str,
+    outcome: &mut Outcome,
+) {
     if let Some(item_schema) = typed.items() {
+        let old = old.and_then(Value::as_array);
         for (index, item) in items.iter().enumerate() {
-            outcome.merge(check(item, &item_schema, &format!("{path}[{index}]")));
+            let old = old.and_then(|old| ratchet::old_item(typed, old, item));
+            let path = format!("{path}[{index}]");
+            outcome.merge(check_update(item, old, &item_schema, &path));
         }
     }
     let schema = typed.schema();
@@ -30,11 +39,15 @@ pub(super) fn check_items(items: &[Value], typed: &Typed<'_>, path: &str, outcom
 
 pub(super) fn check_object(
     fields: &Map<String, Value>,
+    old: Option<&Value>,
     typed: &Typed<'_>,
     path: &str,
     outcome: &mut Outcome,
 ) {
     let schema = typed.schema();
+    // The type of the whole object is not compared: both objects are of the requested version.
+    let is_type = |name: &str| path.is_empty() && matches!(name, "apiVersion" | "kind");
+    let old = |name: &str| old.and_then(|old| old.get(name)).filter(|_| !is_type(name));
     let size = fields.len();
     if let Some(min) = schema.min_properties.filter(|min| (size as u64) < *min) {
         let detail = format!("{path} in body should have at least {min} properties");
@@ -56,7 +69,8 @@ pub(super) fn check_object(
     }
     if let Some(additional) = typed.additional() {
         for (name, value) in fields.iter().filter(|(name, _)| unnamed(name)) {
-            outcome.merge(check(value, &additional, &format!("{path}.{name}")));
+            let path = format!("{path}.{name}");
+            outcome.merge(check_update(value, old(name), &additional, &path));
         }
     }
     for (name, value) in fields {
@@ -66,7 +80,7 @@ pub(super) fn check_object(
             } else {
                 format!("{path}.{name}")
             };
-            outcome.merge(check(value, &property, &path));
+            outcome.merge(check_update(value, old(name), &property, &path));
         }
     }
     for name in schema

@@ -2,21 +2,26 @@
 
 use serde_json::Value;
 
-use super::{Outcome, check};
+use super::{Outcome, check_value};
 use crate::golang;
 use crate::schema::{Schema, SchemaRef, Typed};
 use crate::structural::FieldError;
 
 /// Checks `anyOf`, `oneOf`, `allOf` and `not`. Kubernetes reports the errors of these keywords
 /// without a field.
-pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
+pub(super) fn check_combinations(
+    value: &Value,
+    old: Option<&Value>,
+    typed: &Typed<'_>,
+    path: &str,
+) -> Outcome {
     let schema = typed.schema();
     let mut outcome = Outcome::default();
     let report = |outcome: &mut Outcome, detail: String| {
         let detail = format!("{} {detail}", golang::quote(path));
         outcome.add(FieldError::invalid("<nil>", &Value::from(""), detail));
     };
-    let check_schema = |schema: &Schema| check(value, &typed.at(schema), path);
+    let check_schema = |schema: &Schema| check_value(value, old, &typed.at(schema), path);
     if !schema.any_of.is_empty() {
         let Alternatives {
             valid, reported, ..
