@@ -3,6 +3,7 @@
 use opkit::k8s_openapi::api::apps::v1::StatefulSet;
 use opkit::k8s_openapi::api::batch::v1::{CronJob, Job};
 use opkit::k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret, Service};
+use opkit::k8s_openapi::api::storage::v1::StorageClass;
 use opkit::prelude::*;
 use opkit::serde_json::{from_value, json};
 
@@ -179,19 +180,29 @@ async fn storage_does_not_shrink(plane: ControlPlane) -> opkit::Result {
 
 #[opkit::test]
 async fn storage_grows(plane: ControlPlane) -> opkit::Result {
-    // A real server lets a claim grow only if its storage class allows that, and there is no such
-    // class.
+    // The storage class is an object of the whole cluster.
     plane.require(Capability::OwnServer)?;
     plane.start(operator()).await?;
     plane.apply(database("one")).await?;
     plane.eventually("one", |_: &StatefulSet| true).await?;
+    // A claim can grow if its storage class allows that and the claim is bound.
+    let class = json!({
+        "metadata": {"name": "growing"}, "provisioner": "example.com/p", "allowVolumeExpansion": true,
+    });
+    plane.apply(from_value::<StorageClass>(class)?).await?;
     // Created by the test: the embedded control plane has no StatefulSet controller.
     let claim = json!({
         "metadata": {"name": "data-one-0", "labels": {children::INSTANCE: "one"}},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}},
+        "spec": {
+            "storageClassName": "growing", "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "10Gi"}},
+        },
     });
     plane
         .apply(from_value::<PersistentVolumeClaim>(claim)?)
+        .await?;
+    plane
+        .set_status::<PersistentVolumeClaim>("data-one-0", json!({"phase": "Bound"}))
         .await?;
     let mut larger = database("one");
     larger.spec.storage = "12Gi".parse()?;

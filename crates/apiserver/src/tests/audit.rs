@@ -486,6 +486,57 @@ async fn a_request_that_is_given_up_has_a_last_event() {
 }
 
 #[tokio::test]
+async fn violations_of_pod_security_are_recorded() {
+    let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}";
+    let audited = Audited::start("pod-security", policy);
+    let labels = json!({
+        "pod-security.kubernetes.io/enforce": "baseline",
+        "pod-security.kubernetes.io/audit": "restricted",
+    });
+    let namespace = json!({"metadata": {"name": "n", "labels": labels}});
+    let create =
+        async |path: &str, body: Value| audited.send(Method::POST, path, &[ADMIN], body).await.0;
+    assert_eq!(create("/api/v1/namespaces", namespace).await, 201);
+    let pod = |name: &str, host_pid: bool| {
+        let containers = json!([{"name": "c", "image": "x"}]);
+        let spec = json!({"containers": containers, "hostPID": host_pid});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
+    let pods = "/api/v1/namespaces/n/pods";
+    assert_eq!(create(pods, pod("a", false)).await, 201);
+    assert_eq!(create(pods, pod("b", true)).await, 403);
+    let events = audited.events().await;
+    let of_pods = events
+        .iter()
+        .filter(|event| event["requestURI"] == pods && event["stage"] == "ResponseComplete");
+    let prefix = "pod-security.kubernetes.io";
+    let violations: Vec<&str> = of_pods
+        .map(|event| {
+            let annotations = &event["annotations"];
+            assert_eq!(
+                annotations[format!("{prefix}/enforce-policy")],
+                "baseline:latest"
+            );
+            annotations[format!("{prefix}/audit-violations")]
+                .as_str()
+                .unwrap()
+        })
+        .collect();
+    let text = "would violate PodSecurity \"restricted:latest\": ";
+    let [a, b] = violations.as_slice() else {
+        panic!("{violations:?}")
+    };
+    assert!(
+        a.starts_with(&format!("{text}allowPrivilegeEscalation != false")),
+        "{a}"
+    );
+    assert!(
+        b.starts_with(&format!("{text}host namespaces (hostPID=true)")),
+        "{b}"
+    );
+}
+
+#[tokio::test]
 async fn every_response_has_an_audit_id() {
     let api = Api::start();
     let own = api.raw("/version", &[("audit-id", "mine")]).await;

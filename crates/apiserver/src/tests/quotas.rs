@@ -177,6 +177,11 @@ async fn a_deployment_gets_the_pods_that_its_quota_allows() {
     api.until(&path, |deployment| deployment["status"]["replicas"] == 2)
         .await;
     used(&api, "q", json!({"pods": "2"})).await;
+    let failed = |deployment: &Value| deployment["status"]["conditions"][2].is_object();
+    let deployment = api.until(&path, failed).await;
+    let condition = &deployment["status"]["conditions"][2];
+    assert_eq!(condition["type"], "ReplicaFailure");
+    assert_eq!(condition["reason"], "FailedCreate");
     let sets = "/apis/apps/v1/namespaces/default/replicasets";
     let failed = |list: &Value| list["items"][0]["status"]["conditions"][0].is_object();
     let list = api.until(sets, failed).await;

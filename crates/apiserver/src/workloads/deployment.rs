@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{EventContent, claim, counter, owned_by, record_event, set_status};
+use super::{EventContent, claim, counter, owned_by, record_event, replicaset, set_status};
 use crate::controllers::MANAGER;
 use crate::registry::{DeleteOptions, Registry, Write};
 use crate::status::ApiResult;
@@ -93,7 +93,7 @@ pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> V
     } else {
         ("ReplicaSetUpdated", "is progressing.")
     };
-    let conditions = [
+    let mut conditions = vec![
         condition(
             present,
             now,
@@ -119,6 +119,7 @@ pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> V
             (progress, format!("ReplicaSet {new_name:?} {message}")),
         ),
     ];
+    conditions.extend(replica_failure(new, &old));
     json!({
         "observedGeneration": object::int(deployment, &["metadata", "generation"]),
         "replicas": counter(sum("replicas")), "updatedReplicas": counter(updated),
@@ -127,6 +128,16 @@ pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> V
         "terminatingReplicas": counter(sum("terminatingReplicas")),
         "conditions": conditions,
     })
+}
+
+/// Returns the condition of a Deployment whose pods cannot be created or deleted: that of the new
+/// ReplicaSet, or else that of an old one.
+fn replica_failure(new: Option<&Value>, old: &[&Value]) -> Option<Value> {
+    let sets = new.into_iter().chain(old.iter().copied());
+    let mut condition = sets.filter_map(replicaset::find_failure).next()?.clone();
+    let time = object::at(&condition, &["lastTransitionTime"]).clone();
+    object::set_field(&mut condition, "lastUpdateTime", time);
+    Some(condition)
 }
 
 pub(crate) async fn step(registry: &Registry, key: &Key) -> ApiResult<()> {

@@ -114,7 +114,7 @@ async fn record(registry: &Registry, replica_set: &Value, reason: &str, message:
 }
 
 /// Returns the condition `ReplicaFailure` of a ReplicaSet, if it has one.
-fn find_failure(replica_set: &Value) -> Option<&Value> {
+pub(super) fn find_failure(replica_set: &Value) -> Option<&Value> {
     let mut conditions = object::items(replica_set, &["status", "conditions"]).iter();
     conditions.find(|condition| object::text(condition, &["type"]) == REPLICA_FAILURE)
 }

@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
 use kube::core::Status;
 use opkit::client::{Effect, Rule};
 use opkit::operator::RunOptions;
@@ -382,14 +383,27 @@ fn database_scenario(plane: &ControlPlane) -> LocalBoxFuture<'_, opkit::Result> 
         let job = json!({"spec": {"template": template}});
         former_child_is_pruned::<Job, Service>(plane, "one", job).await?;
 
+        // A claim can grow if its storage class allows that and the claim is bound.
+        let class = json!({
+            "metadata": {"name": "growing"}, "provisioner": "example.com/p",
+            "allowVolumeExpansion": true,
+        });
+        plane.apply(object::<StorageClass>(class)).await?;
         let storage = json!({"requests": {"storage": "10Gi"}});
         let claim = json!({
             "metadata": {
                 "name": "data-one-0", "labels": {"app.kubernetes.io/instance": "one"},
             },
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": storage},
+            "spec": {
+                "storageClassName": "growing", "accessModes": ["ReadWriteOnce"],
+                "resources": storage,
+            },
         });
         plane.apply(object::<PersistentVolumeClaim>(claim)).await?;
+        let bound = json!({"phase": "Bound"});
+        plane
+            .set_status::<PersistentVolumeClaim>("data-one-0", bound)
+            .await?;
         merge::<Database>(plane, "one", json!({"spec": {"storage": "12Gi"}})).await?;
         event(plane, "one", "Resized").await?;
 
