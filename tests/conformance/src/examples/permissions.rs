@@ -390,6 +390,11 @@ fn database_scenario(plane: &ControlPlane) -> LocalBoxFuture<'_, opkit::Result> 
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": storage},
         });
         plane.apply(object::<PersistentVolumeClaim>(claim)).await?;
+        // Only a bound claim can grow.
+        let bound = json!({"phase": "Bound"});
+        plane
+            .set_status::<PersistentVolumeClaim>("data-one-0", bound)
+            .await?;
         merge::<Database>(plane, "one", json!({"spec": {"storage": "12Gi"}})).await?;
         event(plane, "one", "Resized").await?;
 
