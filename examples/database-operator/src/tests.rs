@@ -201,8 +201,10 @@ async fn storage_grows(plane: ControlPlane) -> opkit::Result {
     plane
         .apply(from_value::<PersistentVolumeClaim>(claim)?)
         .await?;
+    // Only a bound claim can grow.
+    let bound = json!({"phase": "Bound"});
     plane
-        .set_status::<PersistentVolumeClaim>("data-one-0", json!({"phase": "Bound"}))
+        .set_status::<PersistentVolumeClaim>("data-one-0", bound)
         .await?;
     let mut larger = database("one");
     larger.spec.storage = "12Gi".parse()?;

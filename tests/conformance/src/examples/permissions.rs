@@ -400,6 +400,7 @@ fn database_scenario(plane: &ControlPlane) -> LocalBoxFuture<'_, opkit::Result> 
             },
         });
         plane.apply(object::<PersistentVolumeClaim>(claim)).await?;
+        // Only a bound claim can grow.
         let bound = json!({"phase": "Bound"});
         plane
             .set_status::<PersistentVolumeClaim>("data-one-0", bound)
