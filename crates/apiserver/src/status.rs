@@ -15,10 +15,10 @@ use crate::object;
 pub(crate) struct ApiError {
     pub(crate) code: u16,
     reason: Cow<'static, str>,
-    message: String,
+    message: Box<str>,
     details: Value,
     /// Token with which a client can continue an expired list.
-    continue_token: String,
+    continue_token: Box<str>,
     /// Warnings for the client.
     pub(crate) warnings: Vec<String>,
 }
@@ -30,9 +30,9 @@ impl ApiError {
         Self {
             code,
             reason: reason.into(),
-            message: message.into(),
+            message: message.into().into(),
             details: Value::Null,
-            continue_token: String::new(),
+            continue_token: Box::default(),
             warnings: Vec::new(),
         }
     }
@@ -245,7 +245,7 @@ impl ApiError {
 
     /// Replaces the message of the error.
     pub(crate) fn with_message(mut self, message: String) -> Self {
-        self.message = message;
+        self.message = message.into();
         self
     }
 
@@ -275,7 +275,7 @@ impl ApiError {
 
     /// Adds a `continue` token, with which the client can continue an expired list.
     pub(crate) fn continuing(mut self, token: String) -> Self {
-        self.continue_token = token;
+        self.continue_token = token.into();
         self
     }
 
@@ -296,7 +296,7 @@ impl ApiError {
 
     /// Puts `text` before the message of the error.
     pub(crate) fn prefixed(mut self, text: &str) -> Self {
-        self.message.insert_str(0, text);
+        self.message = format!("{text}{}", self.message).into();
         self
     }
 
@@ -489,7 +489,7 @@ impl ApiError {
     }
 
     pub(crate) fn message(&self) -> String {
-        self.message.clone()
+        self.message.to_string()
     }
 
     /// Returns the error as a Kubernetes `Status` object.

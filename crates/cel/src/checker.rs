@@ -16,7 +16,8 @@ use crate::source::Issue;
 use crate::types::Type;
 use unify::{Mapping, most_general};
 
-/// The type of the object of a mutating policy. The types of its fields are `Object.spec` and so on.
+/// The type of the object of a mutating policy. The types of its fields are `Object.spec` and so
+/// on.
 pub(crate) const OBJECT: &str = "Object";
 /// The type of an operation of a JSON patch.
 pub(crate) const JSON_PATCH: &str = "JSONPatch";
@@ -300,8 +301,8 @@ impl Checker<'_> {
         self.set_type(id, found);
     }
 
-    /// Returns the type of an object literal. Only mutating policies have such types; the objects of
-    /// schemas have types without names.
+    /// Returns the type of an object literal. Only mutating policies have such types; the objects
+    /// of schemas have types without names.
     fn structure(&mut self, id: ExprId, type_name: &str, fields: &mut [StructField]) -> Type {
         let plain = type_name.strip_prefix('.').unwrap_or(type_name);
         let is_object = plain == OBJECT || plain.starts_with("Object.");

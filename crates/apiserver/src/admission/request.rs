@@ -43,8 +43,8 @@ impl<'a> Presented<'a> {
     }
 }
 
-/// Converts an object of a request to the version of `kind`. The object of a subresource with a kind
-/// of its own, such as a Scale, is not converted.
+/// Converts an object of a request to the version of `kind`. The object of a subresource with a
+/// kind of its own, such as a Scale, is not converted.
 async fn convert(
     registry: &Registry,
     attributes: &Attributes<'_>,

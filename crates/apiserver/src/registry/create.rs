@@ -43,8 +43,8 @@ impl Registry {
         Ok(review)
     }
 
-    /// Runs both phases of admission on an object that a client creates and that is not stored, such
-    /// as a Binding.
+    /// Runs both phases of admission on an object that a client creates and that is not stored,
+    /// such as a Binding.
     pub(crate) async fn admit_unstored(
         &self,
         target: &Target,

@@ -68,9 +68,10 @@ async fn webhooks_get_the_requests_of_kubernetes(plane: ControlPlane) -> opkit::
     generated.metadata.name = None;
     generated.metadata.generate_name = Some("generated-".to_owned());
     api.create(&create, &generated).await?;
-    let mut dry = PostParams::default();
-    dry.dry_run = true;
-    dry.field_manager = Some("tester".to_owned());
+    let dry = PostParams {
+        dry_run: true,
+        field_manager: Some("tester".to_owned()),
+    };
     api.create(&dry, &config_map("dry", json!({}))).await?;
     let mut map = api.create(&create, &config_map("one", json!({}))).await?;
     map.data = Some([("c".to_owned(), "d".to_owned())].into());
@@ -166,8 +167,10 @@ async fn a_webhook_with_side_effects_refuses_a_dry_run(plane: ControlPlane) -> o
     )];
     let registered = Registered::create(&plane, &server, &[], &webhooks).await?;
     let api: Api<ConfigMap> = Api::namespaced(plane.client(), plane.namespace());
-    let mut dry = PostParams::default();
-    dry.dry_run = true;
+    let dry = PostParams {
+        dry_run: true,
+        field_manager: None,
+    };
     for name in ["one", "skipped"] {
         api.create(&dry, &config_map(name, json!({}))).await?;
     }

@@ -208,7 +208,7 @@ impl<'a> Validator<'a, '_> {
         self.annotations.retain(|_, values| !values.is_empty());
     }
 
-    /// Does what the binding says about failed validations.
+    /// Carries out the actions of the binding for failed validations.
     fn act(&mut self, attributes: &Attributes<'_>, failures: Vec<Failure<'a>>) {
         let notes = &attributes.write.notes;
         let (policy, binding) = (self.policy, self.binding);
