@@ -33,6 +33,8 @@ mod watching;
 mod webhooks;
 mod workloads;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::StreamExt;
 use http::{Method, Request};
@@ -41,6 +43,11 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::{Options, Server, Service};
+
+/// Maximum number of requests for an object that a test waits for.
+const ATTEMPTS: usize = 10_000;
+/// Maximum time between two of these requests.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A server, with methods that send requests to it.
 struct Api {
@@ -198,13 +205,16 @@ impl Api {
 
     /// Waits until `wanted` returns true for the object at `path`; a missing object is null.
     async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..1_000 {
+        let mut changed = self.server.shared.registry.store.subscribe();
+        for _ in 0..ATTEMPTS {
+            changed.mark_unchanged();
             let (code, object) = self.get(path).await;
             let object = if code == 404 { Value::Null } else { object };
             if wanted(&object) {
                 return object;
             }
-            tokio::task::yield_now().await;
+            // Not everything that a response depends on is in the store.
+            let _ = tokio::time::timeout(PAUSE, changed.changed()).await;
         }
         panic!(
             "{path} does not become as wanted: {}",

@@ -69,6 +69,11 @@ mod tests {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // A new process may not have its arguments yet.
+        let text = format!("{}/", path.display());
+        while processes(text.as_bytes()).is_empty() {
+            std::thread::yield_now();
+        }
         drop(directory);
         assert!(!process.wait().unwrap().success());
         assert!(!path.exists());
