@@ -62,7 +62,7 @@ pub(crate) async fn mutate(
     object: &mut Value,
 ) -> ApiResult<()> {
     mutate_by_plugins(registry, attributes, object).await?;
-    if attributes.write.is_direct {
+    if attributes.write.is_direct || is_exempt(attributes.kind()) || !has_mutations(registry) {
         return Ok(());
     }
     let hidden = Hidden::take(attributes, object);
@@ -85,6 +85,11 @@ pub(crate) async fn mutate(
     }
 }
 
+/// Reports whether a mutating policy or webhook is stored in the cluster.
+fn has_mutations(registry: &Registry) -> bool {
+    registry.policies.has_mutating(registry) || registry.admission_webhooks.has_mutating(registry)
+}
+
 /// Runs the mutating policies and webhooks that are stored in the cluster.
 async fn mutate_dynamically(
     registry: &Registry,
@@ -93,9 +98,6 @@ async fn mutate_dynamically(
     policies: &mut Reinvocation,
     webhooks: &mut Reinvocation,
 ) -> ApiResult<()> {
-    if is_exempt(attributes.kind()) {
-        return Ok(());
-    }
     policy::mutate(registry, attributes, object, policies).await?;
     webhook::mutate(registry, attributes, object, webhooks).await
 }

@@ -78,8 +78,7 @@ impl Definitions for Schemas {
         if let Some(schema) = self.definitions.read().get(name) {
             return Some(schema.clone());
         }
-        let raw = kinds::Definitions::builtin().value(name)?;
-        let schema = Arc::new(Schema::parse(&raw).ok()?);
+        let schema = kinds::Definitions::builtin().schema(name)?;
         self.definitions
             .write()
             .insert(name.to_owned(), schema.clone());

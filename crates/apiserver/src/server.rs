@@ -109,7 +109,7 @@ impl Default for Options {
 /// ```
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<ServiceState>,
+    pub(crate) shared: Arc<ServiceState>,
     tasks: TaskTracker,
 }
 

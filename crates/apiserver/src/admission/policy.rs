@@ -7,6 +7,7 @@ mod params;
 mod type_checking;
 mod validating;
 
+use crate::registry::Registry;
 use definition::Policies;
 
 pub(crate) use definition::PolicyType;
@@ -27,5 +28,10 @@ impl AdmissionPolicies {
             mutating: Policies::new(PolicyType::Mutating),
             validating: Policies::new(PolicyType::Validating),
         }
+    }
+
+    /// Reports whether there is a mutating policy with a binding.
+    pub(crate) fn has_mutating(&self, registry: &Registry) -> bool {
+        !self.mutating.get(&registry.store).is_empty()
     }
 }

@@ -39,6 +39,11 @@ impl AdmissionWebhooks {
         }
     }
 
+    /// Reports whether there is a mutating webhook.
+    pub(crate) fn has_mutating(&self, registry: &Registry) -> bool {
+        !self.mutating.get(&registry.store).is_empty()
+    }
+
     /// Returns the webhooks of one sort.
     fn of(&self, type_: WebhookType, registry: &Registry) -> Arc<Vec<Webhook>> {
         match type_ {

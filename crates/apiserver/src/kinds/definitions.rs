@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use opkit_apimachinery::schema::Schema;
 use parking_lot::RwLock;
 use serde_json::Value;
 
@@ -13,12 +14,12 @@ const TEXT: &str = include_str!("../../data/v1.36/definitions.txt");
 
 static BUILTIN: LazyLock<Definitions> = LazyLock::new(|| Definitions::scan(TEXT));
 
-/// OpenAPI definitions by name, such as `io.k8s.api.apps.v1.Deployment`. Each definition is parsed
-/// on first use.
+/// OpenAPI definitions by name, such as `io.k8s.api.apps.v1.Deployment`. Only the schemas are kept
+/// after they are parsed: most of a definition is its descriptions.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     lines: BTreeMap<&'static str, &'static str>,
-    parsed: RwLock<HashMap<&'static str, Arc<Value>>>,
+    schemas: RwLock<HashMap<&'static str, Arc<Schema>>>,
 }
 
 impl Definitions {
@@ -35,7 +36,7 @@ impl Definitions {
             .collect();
         Self {
             lines,
-            parsed: RwLock::default(),
+            schemas: RwLock::default(),
         }
     }
 
@@ -44,14 +45,19 @@ impl Definitions {
         self.lines.get(name).copied()
     }
 
-    /// Returns a definition as JSON. Each definition is parsed at most once.
-    pub(crate) fn value(&self, name: &str) -> Option<Arc<Value>> {
-        if let Some(value) = self.parsed.read().get(name) {
-            return Some(Arc::clone(value));
+    /// Parses a definition as JSON.
+    pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.raw(name)?).ok()
+    }
+
+    /// Returns the schema of a definition. Each schema is parsed at most once.
+    pub(crate) fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        if let Some(schema) = self.schemas.read().get(name) {
+            return Some(schema.clone());
         }
-        let (&name, &raw) = self.lines.get_key_value(name)?;
-        let value = Arc::new(serde_json::from_str(raw).ok()?);
-        Some(Arc::clone(self.parsed.write().entry(name).or_insert(value)))
+        let (&name, _) = self.lines.get_key_value(name)?;
+        let schema = Arc::new(Schema::parse(&self.value(name)?).ok()?);
+        Some(self.schemas.write().entry(name).or_insert(schema).clone())
     }
 
     /// Returns the length of the text of all definitions, in bytes. It is part of the hash of the

@@ -41,8 +41,8 @@ fn every_definition_parses_and_refers_to_known_ones() {
         }
     }
     assert!(Arc::ptr_eq(
-        &definitions.value("io.k8s.api.core.v1.Pod").unwrap(),
-        &definitions.value("io.k8s.api.core.v1.Pod").unwrap(),
+        &definitions.schema("io.k8s.api.core.v1.Pod").unwrap(),
+        &definitions.schema("io.k8s.api.core.v1.Pod").unwrap(),
     ));
     assert!(definitions.value("io.k8s.api.core.v1.Nothing").is_none());
 }

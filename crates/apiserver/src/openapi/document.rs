@@ -92,7 +92,7 @@ fn close(document: &Value, schemas: &mut Map<String, Value>) {
         }
         if let Some(definition) = Definitions::builtin().value(&name) {
             references(&definition, &mut wanted);
-            schemas.insert(name, (*definition).clone());
+            schemas.insert(name, definition);
         }
     }
 }

@@ -108,7 +108,7 @@ fn environment_of(registry: &Registry, spec: &Value, kind: &Kind) -> Option<Envi
 /// Returns the schema of a kind with the definitions that it refers to.
 fn schema_of(kind: &Kind) -> Option<Schema> {
     let schema = match &kind.schema {
-        SchemaSource::Definition(name) => expand(&*Definitions::builtin().value(name)?, 0),
+        SchemaSource::Definition(name) => expand(&Definitions::builtin().value(name)?, 0),
         SchemaSource::Custom(schema) => (**schema).clone(),
     };
     Schema::parse(&schema).ok()

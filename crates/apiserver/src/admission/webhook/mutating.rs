@@ -47,10 +47,10 @@ pub(crate) async fn mutate(
         let place = format!("round_{round}_index_{index}");
         let started = Instant::now();
         let called = call::call(registry, TYPE, webhook, &presented).await;
-        let patched = match called {
-            Ok(verdict) => patch_object(webhook, &presented, &verdict).map(|new| (verdict, new)),
-            Err(failure) => Err(failure),
-        };
+        let patched = called.and_then(|verdict| {
+            let new = patch_object(webhook, &presented, &verdict)?;
+            Ok((verdict, new))
+        });
         let (result, new) = match patched {
             Ok((verdict, new)) => (Ok(verdict), new),
             Err(failure) => (Err(failure), None),
