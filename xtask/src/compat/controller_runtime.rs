@@ -12,34 +12,7 @@ use super::{Setup, module};
 const MODULE: &str = "sigs.k8s.io/controller-runtime@v0.25.2";
 
 /// Failures by the features that the embedded API server does not have.
-const EXPECTED: &[Expected] = &[
-    Expected {
-        package: "pkg/envtest",
-        test: "Test > Webhook > should reject create request for webhook that rejects all \
-               requests (failed)",
-        reason: ADMISSION,
-    },
-    Expected {
-        package: "pkg/webhook",
-        test: "Webhook > when running a webhook server with a manager > should reject create \
-               request for webhook that rejects all requests (failed)",
-        reason: ADMISSION,
-    },
-    Expected {
-        package: "pkg/webhook",
-        test: "Webhook > when running a webhook server with a manager > should reject create \
-               request for multi-webhook that rejects all requests (failed)",
-        reason: ADMISSION,
-    },
-    Expected {
-        package: "pkg/webhook",
-        test: "Webhook > when running a webhook server without a manager > should reject \
-               create request for webhook that rejects all requests (failed)",
-        reason: ADMISSION,
-    },
-];
-
-const ADMISSION: &str = "needs admission webhooks";
+const EXPECTED: &[Expected] = &[];
 
 /// Tests that ignore `KUBEBUILDER_ASSETS`: they download and run the programs of Kubernetes 1.28.
 const OTHER_VERSION: &str = "/aggregatedDiscovery=false";

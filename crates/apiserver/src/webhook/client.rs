@@ -189,10 +189,7 @@ impl<'a> Address<'a> {
             let namespace = object::text(service, &["namespace"]);
             let port = object::at(service, &["port"]).as_u64().unwrap_or(443);
             let port = u16::try_from(port).map_err(|_| format!("invalid port {port}"))?;
-            let path = match object::text(service, &["path"]) {
-                "" => "/",
-                path => path,
-            };
+            let path = clean_path(object::text(service, &["path"]));
             let server_name = format!("{name}.{namespace}.svc");
             return Ok(Self {
                 url: format!("https://{server_name}:{port}{path}{query}"),
@@ -216,7 +213,7 @@ impl<'a> Address<'a> {
             Some(port) => format!("{host}:{port}"),
             None => format!("{host}:443"),
         };
-        let path = uri.path();
+        let path = clean_path(uri.path());
         let shown = uri.authority().map_or("", Authority::as_str);
         Ok(Self {
             url: format!("https://{shown}{path}{query}"),
@@ -238,6 +235,20 @@ impl<'a> Address<'a> {
         let port = self.service.map_or(443, |(_, _, port)| port);
         format!("{}:{port}", self.server_name)
     }
+}
+
+/// Returns a path in the form in which Kubernetes requests it: without empty segments, `.` and
+/// `..`, and without a slash at its end.
+fn clean_path(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
 }
 
 fn request(uri: &str, body: Bytes) -> Result<Request<Bytes>, Failure> {
@@ -338,4 +349,21 @@ fn refused(code: u16, content_type: &str, body: &Bytes) -> CallError {
         ),
     };
     CallError { message, code }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_requested_in_its_shortest_form() {
+        for (path, wanted) in [
+            ("", "/"),
+            ("//failing", "/failing"),
+            ("/a/./b/../c/", "/a/c"),
+            ("/..", "/"),
+        ] {
+            assert_eq!(clean_path(path), wanted);
+        }
+    }
 }
