@@ -70,7 +70,7 @@ use crate::store::{Store, Stored};
 use crate::target::Target;
 use crate::webhook::WebhookClients;
 
-pub(crate) use convert::{convert, from_storage, is_stored_form, storage_name};
+pub(crate) use convert::{from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
 pub(crate) use escalation::Escalation;
 pub(crate) use identity::check_namespace;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Attributes, Operation};
 use crate::kinds::Kind;
 use crate::object;
-use crate::registry::{self, Registry};
+use crate::registry::Registry;
 use crate::status::ApiResult;
 
 /// A request, with its objects converted to one version.
@@ -56,7 +56,9 @@ async fn convert(
     if is_same || has_own_kind(requested, &attributes.target.subresource) {
         return Ok(object.clone());
     }
-    registry::convert(registry, requested, kind, object.clone()).await
+    registry
+        .convert_request(requested, kind, object.clone())
+        .await
 }
 
 /// Converts an object that was presented in the version of `kind` back to that of the request.
@@ -71,7 +73,7 @@ pub(crate) async fn convert_back(
     if is_same || has_own_kind(requested, &attributes.target.subresource) {
         return Ok(object);
     }
-    registry::convert(registry, kind, requested, object).await
+    registry.convert_request(kind, requested, object).await
 }
 
 fn has_own_kind(kind: &Kind, subresource: &str) -> bool {

@@ -6,10 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::Registry;
 use crate::kinds::Kind;
 use crate::object;
-use crate::status::ApiResult;
 
 /// Fields of events with two names: the name in `events.k8s.io`, and the name in the core group.
 const EVENT_FIELDS: &[(&str, &str)] = &[
@@ -67,17 +65,6 @@ pub(crate) fn from_storage(kind: &Kind, mut object: Value) -> Value {
     }
     object::set_field(&mut object, "apiVersion", json!(kind.api_version()));
     object
-}
-
-/// Converts an object between two kinds that have the same stored objects.
-pub(crate) async fn convert(
-    _registry: &Registry,
-    from: &Kind,
-    to: &Kind,
-    mut object: Value,
-) -> ApiResult<Value> {
-    to_storage(from, &mut object);
-    Ok(from_storage(to, object))
 }
 
 fn is_new_event(kind: &Kind) -> bool {

@@ -43,6 +43,23 @@ impl Registry {
         Ok(())
     }
 
+    /// Converts an object of a request between two kinds that have the same stored objects, such
+    /// as two versions of a custom resource.
+    pub(crate) async fn convert_request(
+        &self,
+        from: &Kind,
+        to: &Kind,
+        mut object: Value,
+    ) -> ApiResult<Value> {
+        if from.is_custom() {
+            let api_version = to.api_version();
+            let converted = conversion::convert(self, to, vec![object], &api_version).await?;
+            return Ok(converted.into_iter().next().unwrap_or_default());
+        }
+        convert::to_storage(from, &mut object);
+        Ok(convert::from_storage(to, object))
+    }
+
     /// Returns stored objects as they are in the version of `kind`. An object is returned unchanged
     /// if its stored text can be used.
     pub(crate) async fn readable_all(

@@ -450,3 +450,44 @@ async fn a_crd_with_an_invalid_bundle_is_not_established() {
     assert_eq!(code, 200);
     assert_eq!(api.get(V1).await.0, 200);
 }
+
+/// A policy for one version of a custom resource is evaluated for requests in the other version,
+/// with the object that the conversion webhook returns.
+#[tokio::test]
+async fn a_policy_for_an_equivalent_version_gets_the_converted_object() {
+    let (_hook, api) = start().await;
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let constraints = json!({
+        "resourceRules": [{
+            "operations": ["CREATE"], "apiGroups": ["shop.opkit.dev"], "apiVersions": ["v1"],
+            "resources": ["hosts"],
+        }],
+    });
+    let mutation = json!({
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {
+            "expression": "Object{spec: Object.spec{host: string(object.spec.host) + '.local'}}",
+        },
+    });
+    let policy = json!({
+        "metadata": {"name": "hosts"},
+        "spec": {
+            "matchConstraints": constraints, "mutations": [mutation], "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+        },
+    });
+    let binding = json!({"metadata": {"name": "hosts"}, "spec": {"policyName": "hosts"}});
+    for (plural, object) in [
+        ("mutatingadmissionpolicies", policy),
+        ("mutatingadmissionpolicybindings", binding),
+    ] {
+        let (code, stored) = api.post(&format!("{group}/{plural}"), object).await;
+        assert_eq!(code, 201, "{stored}");
+    }
+    let body = host("v2", "two", json!({"address": "b"}));
+    let (code, created) = api.post(V2, body).await;
+    assert_eq!(
+        (code, &created["spec"]["address"]),
+        (201, &json!("b.local"))
+    );
+}
