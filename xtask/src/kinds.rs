@@ -44,6 +44,8 @@ pub(crate) trait Source {
 pub(crate) struct Tables {
     pub(crate) kinds: String,
     pub(crate) definitions: String,
+    /// Descriptions of the definitions and of their properties.
+    pub(crate) descriptions: String,
     pub(crate) api_services: String,
 }
 
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_context(|| format!("cannot create {}", args.out.display()))?;
     write(&args.out, "kinds.json", &tables.kinds)?;
     write(&args.out, "definitions.txt", &tables.definitions)?;
+    write(&args.out, "descriptions.txt", &tables.descriptions)?;
     write(&args.out, "apiservices.txt", &tables.api_services)
 }
 
@@ -93,16 +96,39 @@ pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
             lines.push(kind.to_string());
         }
     }
+    let (mut structures, mut descriptions) = (String::new(), String::new());
+    for (name, mut definition) in definitions {
+        let texts = take_descriptions(&mut definition);
+        let _ = writeln!(structures, "{name}\t{definition}");
+        if !texts.is_empty() {
+            let _ = writeln!(descriptions, "{name}\t{}", Value::Object(texts));
+        }
+    }
     Ok(Tables {
         kinds: format!("[\n{}\n]\n", lines.join(",\n")),
-        definitions: definitions
-            .iter()
-            .fold(String::new(), |mut out, (name, definition)| {
-                let _ = writeln!(out, "{name}\t{definition}");
-                out
-            }),
+        definitions: structures,
+        descriptions,
         api_services: api_services(source)?,
     })
+}
+
+/// Removes the description of a definition and those of its properties. Returns the descriptions by
+/// the name of the property; the description of the definition itself has an empty name.
+fn take_descriptions(definition: &mut Value) -> Map<String, Value> {
+    let mut descriptions = Map::new();
+    let mut take = |name: &str, schema: &mut Value| {
+        let schema = schema.as_object_mut();
+        if let Some(text) = schema.and_then(|schema| schema.remove("description")) {
+            descriptions.insert(name.to_owned(), text);
+        }
+    };
+    take("", definition);
+    if let Some(Value::Object(properties)) = definition.get_mut("properties") {
+        for (name, property) in properties {
+            take(name, property);
+        }
+    }
+    descriptions
 }
 
 /// Returns a line for each APIService: its name, the priority of its group and the priority of its

@@ -1,7 +1,5 @@
 //! The Roles, ClusterRoles and bindings that every Kubernetes cluster has.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use crate::error::StartError;
@@ -13,13 +11,6 @@ use crate::store::Expected;
 /// to server. `cargo xtask rbac` writes the file.
 const TEXT: &str = include_str!("../data/v1.36/rbac.jsonl");
 
-static OBJECTS: LazyLock<Result<Vec<Value>, String>> = LazyLock::new(|| {
-    let lines = TEXT.lines();
-    lines
-        .map(|line| serde_json::from_str(line).map_err(|error| error.to_string()))
-        .collect()
-});
-
 /// Creates the objects. They are valid, so they are stored without the checks of a request: a
 /// request for each object would double the time that a server needs to start.
 pub(crate) fn create(registry: &Registry) -> Result<(), StartError> {
@@ -28,8 +19,9 @@ pub(crate) fn create(registry: &Registry) -> Result<(), StartError> {
         cause,
     };
     let time = json!(registry.clock.now_rfc3339());
-    for object in OBJECTS.as_ref().map_err(|error| fail(error.clone()))? {
-        let mut object = object.clone();
+    for line in TEXT.lines() {
+        let object = serde_json::from_str(line);
+        let mut object: Value = object.map_err(|error| fail(error.to_string()))?;
         let kind = object::text(&object, &["kind"]);
         let group = "rbac.authorization.k8s.io";
         let plural = format!("{}s", kind.to_lowercase());

@@ -148,10 +148,9 @@ fn definition(column: &Column) -> Value {
 /// property `name` of ObjectMeta.
 fn description(text: &str) -> String {
     let property = text.strip_prefix('#').and_then(|property| {
-        let metadata =
-            Definitions::builtin().value("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")?;
-        let path = format!("/properties/{property}/description");
-        Some(metadata.pointer(&path)?.as_str()?.to_owned())
+        let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+        let descriptions = Definitions::builtin().descriptions(metadata);
+        Some(descriptions.get(property)?.as_str()?.to_owned())
     });
     property.unwrap_or_else(|| text.to_owned())
 }

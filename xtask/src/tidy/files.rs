@@ -15,6 +15,7 @@ const DATA: &[&str] = &[
     "crates/apiserver/data/defaults.txt",
     "crates/apiserver/data/field-selectors.txt",
     "crates/apiserver/data/v1.36/definitions.txt",
+    "crates/apiserver/data/v1.36/descriptions.txt",
     "crates/apiserver/data/v1.36/apiservices.txt",
     "crates/apiserver/data/v1.36/kinds.json",
 ];

@@ -108,7 +108,7 @@ fn environment_of(registry: &Registry, spec: &Value, kind: &Kind) -> Option<Envi
 /// Returns the schema of a kind with the definitions that it refers to.
 fn schema_of(kind: &Kind) -> Option<Schema> {
     let schema = match &kind.schema {
-        SchemaSource::Definition(name) => expand(&Definitions::builtin().value(name)?, 0),
+        SchemaSource::Definition(name) => expand(&Definitions::builtin().structure(name)?, 0),
         SchemaSource::Custom(schema) => (**schema).clone(),
     };
     Schema::parse(&schema).ok()
@@ -124,7 +124,7 @@ fn expand(schema: &Value, depth: usize) -> Value {
     };
     if !reference.is_empty() {
         let name = reference.rsplit('/').next().unwrap_or_default();
-        let definition = Definitions::builtin().value(name);
+        let definition = Definitions::builtin().structure(name);
         return match definition.filter(|_| depth < DEPTH_MAX) {
             Some(definition) => expand(&definition, depth + 1),
             None => json!({"x-kubernetes-preserve-unknown-fields": true}),
@@ -132,7 +132,7 @@ fn expand(schema: &Value, depth: usize) -> Value {
     }
     match schema {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(name, _)| *name != "description");
+            let fields = fields.iter();
             let fields = fields.map(|(name, value)| (name.clone(), expand(value, depth)));
             Value::Object(fields.collect())
         }
