@@ -29,6 +29,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "opkit-manifests",
         ],
     ),
+    ("opkit-certificates", &["opkit-client"]),
     ("opkit-client", &["opkit-apimachinery", "opkit-random"]),
     (
         "opkit-controller",
