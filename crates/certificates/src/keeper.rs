@@ -1,7 +1,6 @@
 //! Keeps the certificates in the Secret, in the TLS server and in the webhook configurations.
 
 mod api;
-mod resolver;
 mod wake;
 
 use std::sync::Arc;
@@ -11,15 +10,14 @@ use futures::future;
 use jiff::Timestamp;
 use opkit_client::{ObjectKey, RequestError, RestClient, one_line};
 use parking_lot::Mutex;
-use rustls::server::ResolvesServerCert;
+use rustls::sign::CertifiedKey;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use self::api::Api;
-use self::resolver::Resolver;
 use crate::bundle::{Bundle, BundleTarget};
 use crate::content::certified_key;
 use crate::machine::{Machine, Step, Targets};
@@ -69,10 +67,11 @@ pub struct CertificateState {
 /// ```
 /// use opkit_certificates::{CertificateKeeper, KeeperOptions, Periods};
 /// use opkit_client::RestClient;
+/// use tokio::sync::watch;
 /// use tokio_util::sync::CancellationToken;
 ///
 /// async fn keep(client: RestClient, stop: CancellationToken) {
-///     let keeper = CertificateKeeper::new(client, KeeperOptions {
+///     let options = KeeperOptions {
 ///         operator: "shop-operator".to_owned(),
 ///         namespace: "shops".to_owned(),
 ///         secret: "shop-operator-webhook-certificates".to_owned(),
@@ -80,19 +79,18 @@ pub struct CertificateState {
 ///         names: vec!["shop-operator-webhook.shops.svc".to_owned()],
 ///         targets: Vec::new(),
 ///         periods: Periods::default(),
-///     });
-///     let tls = rustls::ServerConfig::builder()
-///         .with_no_client_auth()
-///         .with_cert_resolver(keeper.resolver());
-///     drop(tls);
-///     keeper.run(stop).await;
+///     };
+///     // The TLS server uses the certificate in `current` for each new connection.
+///     let (certificates, current) = watch::channel(None);
+///     CertificateKeeper::new(client, options, certificates).run(stop).await;
+///     # drop(current);
 /// }
 /// ```
 #[derive(Debug)]
 pub struct CertificateKeeper {
     api: Api,
     options: KeeperOptions,
-    resolver: Arc<Resolver>,
+    certificates: watch::Sender<Option<Arc<CertifiedKey>>>,
     shared: Arc<Mutex<Shared>>,
     /// Time of this machine when the keeper was created.
     started: (Timestamp, Instant),
@@ -118,25 +116,24 @@ struct Pass {
 }
 
 impl CertificateKeeper {
-    /// Creates a keeper. Nothing happens before [`run`](CertificateKeeper::run).
-    pub fn new(client: RestClient, options: KeeperOptions) -> Self {
+    /// Creates a keeper, which sends each new certificate to `certificates`. Nothing happens before
+    /// [`run`](CertificateKeeper::run).
+    pub fn new(
+        client: RestClient,
+        options: KeeperOptions,
+        certificates: watch::Sender<Option<Arc<CertifiedKey>>>,
+    ) -> Self {
         let key = ObjectKey::from((options.namespace.as_str(), options.secret.as_str()));
         Self {
             api: Api::new(client, key, format!("{}-webhook-ca", options.operator)),
             options,
-            resolver: Arc::default(),
+            certificates,
             shared: Arc::new(Mutex::new(Shared {
                 state: CertificateState::default(),
                 contact: Instant::now(),
             })),
             started: (Timestamp::now(), Instant::now()),
         }
-    }
-
-    /// Returns the source of the certificate for a TLS server. A handshake fails while there is no
-    /// certificate.
-    pub fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
-        self.resolver.clone()
     }
 
     /// Returns a function that returns the state.
@@ -308,7 +305,7 @@ impl CertificateKeeper {
                     secret: self.api.secret().to_string(),
                     cause,
                 })?;
-            self.resolver.set(certified);
+            self.certificates.send_replace(Some(Arc::new(certified)));
             info!(
                 expires = timestamp(serving.dates.expires).map(tracing::field::display),
                 "serving a new webhook certificate"
