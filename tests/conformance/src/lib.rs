@@ -7,6 +7,8 @@ mod admission;
 #[cfg(test)]
 mod cache;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod context;
