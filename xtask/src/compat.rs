@@ -6,6 +6,7 @@
 
 mod checks;
 mod cluster;
+mod controller_gen;
 mod controller_runtime;
 mod ginkgo;
 mod gotest;
@@ -39,6 +40,8 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Suite {
+    /// controller-gen: prints the CRDs that the conformance tests compare with opkit's
+    ControllerGen,
     /// The packages of controller-runtime that start an API server
     ControllerRuntime,
     /// The tests of projects that kubebuilder scaffolds
@@ -70,6 +73,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
+    let mut is_success = true;
+    let (printing, suites): (Vec<Suite>, Vec<Suite>) =
+        (args.suites.iter()).partition(|suite| **suite == Suite::ControllerGen);
+    if !printing.is_empty() {
+        is_success &= controller_gen::run(root, target)?;
+    }
+    if suites.is_empty() {
+        return Ok(exit_code(is_success));
+    }
     let command = build(root, target)?;
     let setup = Setup {
         directory: target.join("compat"),
@@ -81,19 +93,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         },
         only: args.only.clone(),
     };
-    let mut is_success = true;
-    for suite in &args.suites {
+    for suite in &suites {
         is_success &= match suite {
+            // This suite needs no server, and has run above.
+            Suite::ControllerGen => true,
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
             Suite::Kubebuilder => kubebuilder::run(&setup)?,
             Suite::Helm => helm::run(&setup)?,
             Suite::Kopf => kopf::run(&setup)?,
         };
     }
-    Ok(match is_success {
+    Ok(exit_code(is_success))
+}
+
+fn exit_code(is_success: bool) -> ExitCode {
+    match is_success {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
-    })
+    }
 }
 
 /// Builds the `opkit` command in release mode. Returns its path.

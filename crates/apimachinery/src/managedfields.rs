@@ -18,6 +18,7 @@
 
 mod apply;
 mod as_applied;
+mod extract;
 mod last_applied;
 mod managers;
 mod path;
@@ -34,6 +35,7 @@ use std::sync::LazyLock;
 
 pub use crate::error::{ApplyError, Conflict};
 pub use apply::apply;
+pub use extract::extract;
 pub use path::PathElement;
 pub use projection::Projection;
 pub use set::FieldSet;

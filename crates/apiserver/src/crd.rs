@@ -11,6 +11,7 @@ mod versions;
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::compare_versions;
+use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
 use crate::kinds::{Column, CustomKind, Kind, ScalePaths, SchemaSource, Subresource, Verb};
@@ -38,6 +39,39 @@ pub(crate) const VERBS: [Verb; 8] = [
 
 /// The verbs of the subresources `status` and `scale` of custom resources.
 pub(crate) const SUBRESOURCE_VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
+
+/// Returns the errors for which an API server refuses a new CRD, in Kubernetes' words and with the
+/// paths of the fields in the CRD.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+///
+/// let crd = json!({
+///     "metadata": {"name": "robots.example.com"},
+///     "spec": {
+///         "group": "example.com",
+///         "names": {"kind": "Robot", "plural": "robots"},
+///         "scope": "Namespaced",
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+///             "openAPIV3Schema": {"type": "object", "properties": {"spec": {
+///                 "type": "object",
+///                 "properties": {"size": {"type": "integer", "default": "large"}},
+///             }}},
+///         }}],
+///     },
+/// });
+/// let errors = opkit_apiserver::crd_errors(&crd);
+/// assert!(errors[0].field.ends_with("properties[spec].properties[size].default"));
+/// ```
+pub fn crd_errors(crd: &Value) -> Vec<FieldError> {
+    let mut crd = crd.clone();
+    apply_defaults(&mut crd);
+    set_initial_status(&mut crd);
+    let mut errors: Vec<FieldError> = validation::name_error(&crd).into_iter().collect();
+    errors.extend(validation::validate(&crd));
+    errors
+}
 
 /// Sets the defaults of a CRD's fields.
 pub(crate) fn apply_defaults(crd: &mut Value) {

@@ -9,10 +9,11 @@ mod validators;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ast::{Comprehension, Element, Entry, Expr, ExprId, ExprKind, Literal, StructField};
+use opkit_syntax::cel::{
+    Comprehension, Element, Entry, Expr, ExprId, ExprKind, Issue, Literal, Parsed, StructField,
+};
+
 use crate::declarations::{FUNCTIONS, Functions, Overload, type_value};
-use crate::parser::Parsed;
-use crate::source::Issue;
 use crate::types::Type;
 use unify::{Mapping, most_general};
 

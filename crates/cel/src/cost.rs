@@ -10,7 +10,10 @@ pub(crate) mod runtime;
 
 use std::collections::HashMap;
 
-use crate::ast::{ACCUMULATOR, Comprehension, Expr, ExprId, ExprKind, Literal, OLD_ACCUMULATOR};
+use opkit_syntax::cel::{
+    ACCUMULATOR, Comprehension, Expr, ExprId, ExprKind, Literal, OLD_ACCUMULATOR,
+};
+
 use crate::checker::Checked;
 use crate::types::Type;
 pub(crate) use range::Range;

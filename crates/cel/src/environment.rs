@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opkit_apimachinery::schema::Schema;
+use opkit_syntax::cel::{Source, parse, stack};
 
 use crate::checker::{Scope, check};
 use crate::cost::{SizeEstimator, Unknown};
@@ -11,10 +12,7 @@ use crate::crd::decl::DeclType;
 use crate::crd::escape::unescape;
 use crate::declarations::JSON_PATCH;
 use crate::error::CompileError;
-use crate::parser::parse;
 use crate::program::Program;
-use crate::source::Source;
-use crate::stack;
 use crate::types::Type;
 
 /// Variables and types against which expressions are compiled. All functions of Kubernetes 1.36 are

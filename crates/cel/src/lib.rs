@@ -2,7 +2,6 @@
 //!
 #![doc = include_str!("../README.md")]
 
-mod ast;
 mod checker;
 mod cost;
 mod crd;
@@ -10,13 +9,9 @@ mod declarations;
 mod environment;
 mod error;
 mod eval;
-mod lexer;
 mod library;
-mod parser;
 mod plan;
 mod program;
-mod source;
-mod stack;
 #[cfg(test)]
 mod tests;
 mod types;

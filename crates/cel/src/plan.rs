@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::regex::Regex;
+use opkit_syntax::cel::{Comprehension, Expr, ExprKind, Literal};
 
-use crate::ast::{Comprehension, Expr, ExprKind, Literal};
 use crate::checker::{Checked, Reference};
 use crate::library::{self, Function};
 use crate::value::{Key, Value};

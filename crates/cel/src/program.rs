@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opkit_apimachinery::schema::Schema;
+use opkit_syntax::cel::{Source, parse, stack};
 use serde_json::Value as Json;
 
 use crate::checker::{Checked, Scope, check};
@@ -11,10 +12,7 @@ use crate::cost::{SizeEstimator, estimate};
 use crate::error::{CompileError, EvaluationError};
 use crate::eval::{Evaluated, Variables, evaluate};
 use crate::library::authz::{Authorized, Authorizer, ResourceCheck};
-use crate::parser::parse;
 use crate::plan::{Node, plan};
-use crate::source::Source;
-use crate::stack;
 use crate::types::Type;
 use crate::value::{Fault, Object, Outcome, Value, from_json};
 

@@ -1,4 +1,4 @@
-//! Registration of Kubernetes' own kinds in a scheme.
+//! Registration of kinds in a scheme: Kubernetes' own kinds, and the kinds of a module.
 
 use opkit_apimachinery::scheme::{Scheme, SchemeError};
 
@@ -154,6 +154,62 @@ pub fn add_built_in_kinds(scheme: &mut Scheme) -> Result<(), SchemeError> {
         }
     }
     Ok(())
+}
+
+/// Kinds that [`add_kinds`] registers: a tuple of their types.
+pub trait Kinds {
+    /// Registers the kinds.
+    ///
+    /// # Errors
+    /// If the scheme has another type for one of the kinds.
+    fn add_to(scheme: &mut Scheme) -> Result<(), SchemeError>;
+}
+
+macro_rules! kinds {
+    ($($kind:ident)+) => {
+        impl<$($kind: Object),+> Kinds for ($($kind,)+) {
+            fn add_to(scheme: &mut Scheme) -> Result<(), SchemeError> {
+                $(add::<$kind>(scheme)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+kinds!(A);
+kinds!(A B);
+kinds!(A B C);
+kinds!(A B C D);
+kinds!(A B C D E);
+kinds!(A B C D E F);
+kinds!(A B C D E F G);
+kinds!(A B C D E F G H);
+kinds!(A B C D E F G H I);
+kinds!(A B C D E F G H I J);
+kinds!(A B C D E F G H I J K);
+kinds!(A B C D E F G H I J K L);
+
+/// Registers the kinds of a module, given as a tuple of their types, as the `AddToScheme` of a Go
+/// package does.
+///
+/// # Errors
+/// If the scheme has another type for one of the kinds.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_apimachinery::scheme::Scheme;
+///
+/// let mut scheme = Scheme::new();
+/// opkit_client::add_kinds::<(ConfigMap, Deployment)>(&mut scheme)?;
+/// let yaml = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}";
+/// let map: ConfigMap = scheme.decode_as(yaml)?;
+/// assert_eq!(map.metadata.name.as_deref(), Some("web"));
+/// # Ok::<(), opkit_apimachinery::scheme::SchemeError>(())
+/// ```
+pub fn add_kinds<K: Kinds>(scheme: &mut Scheme) -> Result<(), SchemeError> {
+    K::add_to(scheme)
 }
 
 #[inline]

@@ -16,8 +16,9 @@ pub use self::subresource::SubresourceClient;
 pub(crate) use self::watch::events;
 use crate::rest::{Payload, Target};
 use crate::{
-    Call, DeleteOptions, Deleted, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch,
-    RequestError, Response, ResponseFormat, RestClient, Verb, WriteOptions, codec,
+    ApplyConfiguration, Call, DeleteOptions, Deleted, FieldValidation, Kind, ListOptions, Object,
+    ObjectKey, Patch, RequestError, Response, ResponseFormat, RestClient, Verb, WriteOptions,
+    codec,
 };
 
 /// Typed client without a cache: each read is a request to the server. Corresponds to
@@ -256,6 +257,20 @@ impl Client {
         self.apply_subresource(object, None).await
     }
 
+    /// Applies only the fields that an apply configuration sets; see [`apply`](Client::apply).
+    ///
+    /// # Errors
+    /// Same as [`apply`](Client::apply).
+    ///
+    /// # Cancel safety
+    /// Same as [`get`](Client::get).
+    pub async fn apply_configuration<A: ApplyConfiguration>(
+        &self,
+        configuration: &A,
+    ) -> Result<A::Object, RequestError> {
+        self.apply_part(configuration, None).await
+    }
+
     /// Deletes an object with the default options of its kind. Returns [`Deleted::Gone`], or
     /// [`Deleted::Terminating`] with the object if finalizers or a grace period delay the removal.
     /// Fails with a conflict if the server has an object with the same name but another UID.
@@ -392,6 +407,20 @@ impl Client {
         let format = Some(codec::format(&kind));
         let response = self.rest.verbs().patch(target, patch, format, &self.write);
         response.await?.decode()
+    }
+
+    async fn apply_part<A: ApplyConfiguration>(
+        &self,
+        configuration: &A,
+        subresource: Option<&str>,
+    ) -> Result<A::Object, RequestError> {
+        let kind = Kind::of::<A::Object>();
+        let key = self
+            .rest
+            .key(&kind, ObjectKey::of(configuration.metadata()));
+        let body = apply_configuration(&kind, &key, serde_json::to_value(configuration))?;
+        self.patch_subresource(key, subresource, Patch::Apply(&body))
+            .await
     }
 
     async fn apply_subresource<K: Object>(

@@ -20,6 +20,7 @@
 //! conflict with another client's write. For logs, use kube's [`Api`]; with the feature `ws`, also
 //! for exec, attach and port-forward.
 
+mod apply;
 mod backoff;
 mod built_in;
 mod client;
@@ -43,8 +44,9 @@ mod scale;
 mod seam;
 mod transport;
 
+pub use apply::ApplyConfiguration;
 pub use backoff::Backoff;
-pub use built_in::add_built_in_kinds;
+pub use built_in::{Kinds, add_built_in_kinds, add_kinds};
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{ConnectError, connect, connect_with, connect_with_token};
 pub use deleted::{Deleted, is_removed};

@@ -9,6 +9,7 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr, Token, UnOp};
 
 use crate::errors::Errors;
+use crate::literal::Number;
 use crate::nearest::nearest;
 
 /// Set of positions where an argument is allowed. Each position is one bit.
@@ -35,9 +36,20 @@ pub(crate) const COLUMN: Place = Place(1 << 7);
 pub(crate) const SCALE: Place = Place(1 << 8);
 /// Position inside `rule(...)`.
 pub(crate) const RULE: Place = Place(1 << 9);
+/// Position in `#[opkit(...)]` on a struct with one unnamed field.
+pub(crate) const NEWTYPE: Place = Place(1 << 10);
+/// Position inside `external_docs(...)`.
+pub(crate) const DOCS: Place = Place(1 << 11);
+/// Position in `#[opkit::schema(...)]` or `#[opkit::status(...)]`.
+pub(crate) const SCHEMA: Place = Place(1 << 12);
+
+/// Positions of the arguments that limit a value.
+const VALUE: Place = FIELD.and(ELEMENT).and(NEWTYPE);
+/// Positions of the arguments that describe a type or a field.
+const DESCRIBED: Place = FIELD.and(STRUCT).and(ENUM).and(NEWTYPE);
 
 /// Descriptions of the positions for error messages.
-const PLACES: [(Place, &str); 10] = [
+const PLACES: [(Place, &str); 13] = [
     (KIND, "in `#[opkit::kind(...)]`"),
     (STRUCT, "in `#[opkit(...)]` on a struct"),
     (ENUM, "in `#[opkit(...)]` on an enum"),
@@ -48,6 +60,12 @@ const PLACES: [(Place, &str); 10] = [
     (COLUMN, "in `printcolumn(...)`"),
     (SCALE, "in `scale(...)`"),
     (RULE, "in `rule(...)`"),
+    (NEWTYPE, "on a struct with one unnamed field"),
+    (DOCS, "in `external_docs(...)`"),
+    (
+        SCHEMA,
+        "in `#[opkit::schema(...)]` or `#[opkit::status(...)]`",
+    ),
 ];
 
 impl Place {
@@ -78,6 +96,13 @@ const ARGUMENTS: &[(&str, Place)] = &[
     ("scale", KIND),
     ("selectable", KIND),
     ("printcolumn", KIND.and(SPEC_FIELD)),
+    ("deprecated", KIND),
+    ("unserved", KIND),
+    ("label", KIND),
+    ("annotation", KIND),
+    ("object_rule", KIND),
+    ("apply", KIND.and(SCHEMA).and(FIELD)),
+    ("union", SCHEMA),
     ("spec_replicas_path", SCALE),
     ("status_replicas_path", SCALE),
     ("label_selector_path", SCALE),
@@ -85,36 +110,57 @@ const ARGUMENTS: &[(&str, Place)] = &[
     ("condition", COLUMN),
     ("age", COLUMN),
     ("priority", COLUMN),
-    ("type_", COLUMN),
-    ("description", COLUMN),
-    // Fields of its types.
-    ("rename", FIELD.and(VARIANT)),
+    ("type_", COLUMN.and(VALUE)),
+    ("description", COLUMN.and(DOCS)),
+    ("url", DOCS),
+    // Types.
+    ("at_most_one_of", STRUCT),
+    ("exactly_one_of", STRUCT),
+    ("at_least_one_of", STRUCT),
+    ("title", DESCRIBED),
+    ("external_docs", DESCRIBED),
     ("rename_all", ENUM),
+    ("other", VARIANT),
+    // Fields of types.
+    ("rename", FIELD.and(VARIANT)),
     ("required", FIELD),
-    ("nullable", FIELD),
+    ("nullable", FIELD.and(ELEMENT)),
     ("default", FIELD),
-    ("min", FIELD.and(ELEMENT)),
-    ("max", FIELD.and(ELEMENT)),
-    ("min_length", FIELD.and(ELEMENT)),
-    ("max_length", FIELD.and(ELEMENT)),
-    ("pattern", FIELD.and(ELEMENT)),
-    ("format", FIELD.and(ELEMENT)),
-    ("min_items", FIELD.and(ELEMENT)),
-    ("max_items", FIELD.and(ELEMENT)),
-    ("list_map", FIELD),
-    ("list_set", FIELD),
-    ("list_atomic", FIELD),
-    ("items", FIELD),
-    ("min_properties", FIELD.and(ELEMENT)),
-    ("max_properties", FIELD.and(ELEMENT)),
-    ("values", FIELD),
-    ("struct_type", FIELD),
-    ("embedded_resource", FIELD),
+    ("example", FIELD.and(NEWTYPE)),
+    ("min", VALUE),
+    ("max", VALUE),
+    ("exclusive_min", VALUE),
+    ("exclusive_max", VALUE),
+    ("multiple_of", VALUE),
+    ("min_length", VALUE),
+    ("max_length", VALUE),
+    ("pattern", VALUE),
+    ("format", VALUE.and(COLUMN)),
+    ("enum", VALUE),
+    ("min_items", VALUE),
+    ("max_items", VALUE),
+    ("unique_items", VALUE),
+    ("list_map", FIELD.and(NEWTYPE)),
+    ("list_set", FIELD.and(NEWTYPE)),
+    ("list_atomic", FIELD.and(NEWTYPE)),
+    ("items", FIELD.and(NEWTYPE)),
+    ("min_properties", VALUE.and(STRUCT)),
+    ("max_properties", VALUE.and(STRUCT)),
+    ("values", FIELD.and(NEWTYPE)),
+    ("map_type", FIELD.and(NEWTYPE)),
+    ("struct_type", FIELD.and(STRUCT)),
+    ("embedded_resource", FIELD.and(ELEMENT)),
+    ("int_or_string", VALUE),
+    ("preserve_unknown_fields", VALUE.and(STRUCT)),
+    ("schemaless", FIELD.and(NEWTYPE)),
+    ("allow_float", FIELD.and(NEWTYPE)),
     ("immutable", FIELD),
-    ("rule", STRUCT.and(FIELD).and(ELEMENT)),
+    ("rule", STRUCT.and(VALUE).and(ENUM)),
     ("message", RULE),
+    ("message_expression", RULE),
     ("reason", RULE),
     ("field", RULE),
+    ("optional_old_self", RULE),
 ];
 
 /// Argument of an attribute, with its value.
@@ -153,6 +199,12 @@ impl Parse for Argument {
 impl Argument {
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name == name
+    }
+
+    /// Reports whether the argument is allowed at a position.
+    pub(crate) fn is_allowed_at(&self, place: Place) -> bool {
+        let mut known = ARGUMENTS.iter();
+        known.any(|(name, allowed)| self.is(name) && allowed.overlaps(place))
     }
 
     /// Returns the error for an argument with a wrong form. `shape` is an example of the right
@@ -202,6 +254,62 @@ impl Argument {
                 self.name.span(),
                 format!("`{}` must not be negative", self.name),
             )),
+        }
+    }
+
+    /// Returns the number that the argument has as its value.
+    pub(crate) fn number(&self) -> syn::Result<Number> {
+        let number = match &self.value {
+            Value::Expr(value) => Number::of(value)?,
+            _ => None,
+        };
+        number
+            .map(|(number, _)| number)
+            .ok_or_else(|| self.expected(&format!("{} = 1", self.name)))
+    }
+
+    /// Returns the names in the parentheses of the argument, such as `a` and `b` of
+    /// `exactly_one_of(a, b)`.
+    pub(crate) fn idents(&self) -> syn::Result<Vec<Ident>> {
+        let shape = format!("{}(first, second)", self.name);
+        let Value::List(tokens) = &self.value else {
+            return Err(self.expected(&shape));
+        };
+        let parser = Punctuated::<Ident, Token![,]>::parse_separated_nonempty_with;
+        let parser = |input: ParseStream<'_>| parser(input, Ident::parse_any);
+        let idents = parser.parse2(tokens.clone());
+        let idents = idents.map_err(|_| self.expected(&shape))?;
+        Ok(idents.into_iter().collect())
+    }
+
+    /// Returns the literals in the parentheses of the argument, such as those of `enum(1, 2)`.
+    pub(crate) fn literals(&self) -> syn::Result<Vec<Expr>> {
+        let shape = format!("{}(1, 2)", self.name);
+        let Value::List(tokens) = &self.value else {
+            return Err(self.expected(&shape));
+        };
+        let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
+        let values = parser.parse2(tokens.clone())?;
+        match values.is_empty() {
+            true => Err(self.expected(&shape)),
+            false => Ok(values.into_iter().collect()),
+        }
+    }
+
+    /// Returns the two strings in the parentheses of the argument, such as those of
+    /// `label("key", "value")`.
+    pub(crate) fn pair(&self) -> syn::Result<(LitStr, LitStr)> {
+        let shape = format!("{}(\"key\", \"value\")", self.name);
+        let Value::List(tokens) = &self.value else {
+            return Err(self.expected(&shape));
+        };
+        let parser = Punctuated::<LitStr, Token![,]>::parse_terminated;
+        let texts = parser.parse2(tokens.clone());
+        let texts = texts.map_err(|_| self.expected(&shape))?;
+        let mut texts = texts.into_iter();
+        match (texts.next(), texts.next(), texts.next()) {
+            (Some(key), Some(value), None) => Ok((key, value)),
+            _ => Err(self.expected(&shape)),
         }
     }
 
@@ -305,13 +413,19 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result
 }
 
 /// Arguments that may occur more than once in an attribute.
-const REPEATABLE: [&str; 6] = [
+const REPEATABLE: [&str; 12] = [
     "shortname",
     "category",
     "derive",
     "selectable",
     "printcolumn",
+    "label",
+    "annotation",
     "rule",
+    "object_rule",
+    "at_most_one_of",
+    "exactly_one_of",
+    "at_least_one_of",
 ];
 
 /// Checks that no argument is repeated unless it is in [`REPEATABLE`].
@@ -385,7 +499,9 @@ fn names_allowed_at(place: Place) -> String {
     let arguments = ARGUMENTS
         .iter()
         .filter(|(_, allowed)| allowed.overlaps(place))
-        .map(|(argument, _)| *argument);
+        .map(|(argument, _)| *argument)
+        // This argument is known only for its message.
+        .filter(|argument| *argument != "unique_items");
     arguments.collect::<Vec<_>>().join(", ")
 }
 

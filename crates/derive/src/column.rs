@@ -1,5 +1,6 @@
 //! Printer columns of `kubectl get`.
 
+use opkit_syntax::jsonpath;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr};
@@ -13,10 +14,25 @@ pub(crate) struct Column {
     /// Type of the column. `None` means the type in the schema of the field at the path.
     type_: Option<String>,
     description: Option<String>,
+    format: Option<String>,
     priority: i32,
+    /// Literal of the path, if the user wrote it.
+    literal: Option<LitStr>,
 }
 
 const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+/// Formats of columns that API servers accept.
+const FORMATS: [&str; 9] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "date",
+    "date-time",
+    "password",
+    "binary",
+];
 const SHAPE: &str = "printcolumn(\"Ready\", condition = \"Ready\")";
 
 impl Column {
@@ -26,7 +42,9 @@ impl Column {
             path: path.to_owned(),
             type_: None,
             description: None,
+            format: None,
             priority: 0,
+            literal: None,
         }
     }
 
@@ -84,7 +102,20 @@ impl Column {
 
     fn set(&mut self, argument: &Argument) -> syn::Result<()> {
         match argument.name.to_string().as_str() {
-            "path" => self.path = path(&argument.string()?)?,
+            "path" => {
+                let literal = argument.string()?;
+                self.path = path(&literal)?;
+                self.literal = Some(literal);
+            }
+            "format" => {
+                let format = argument.string()?;
+                if !FORMATS.contains(&format.value().as_str()) {
+                    let message =
+                        format!("`format` of a column must be one of {}", FORMATS.join(", "));
+                    return Err(Error::new_spanned(format, message));
+                }
+                self.format = Some(format.value());
+            }
             "condition" => {
                 let condition = argument.string()?.value();
                 self.path = format!(".status.conditions[?(@.type=='{condition}')].status");
@@ -108,6 +139,11 @@ impl Column {
         Ok(())
     }
 
+    /// Returns the title of the column and the literal of its path, if the user wrote a path.
+    pub(crate) fn written_path(&self) -> Option<(&str, &LitStr)> {
+        Some((&self.name, self.literal.as_ref()?))
+    }
+
     pub(crate) fn tokens(&self) -> TokenStream {
         let Self {
             name,
@@ -120,27 +156,34 @@ impl Column {
             None => quote!(::core::option::Option::None),
         };
         let (type_, description) = (option(&self.type_), option(&self.description));
+        let format = option(&self.format);
         quote!(::opkit::__private::kinds::Column {
             name: #name,
             path: #path,
             type_: #type_,
             description: #description,
+            format: #format,
             priority: #priority,
         })
     }
 }
 
-/// Returns the JSON path in a literal, after checking that the path starts with `.spec`, `.status`
-/// or `.metadata`.
+/// Returns the JSON path in a literal, after checking its syntax and that it starts with `.spec`,
+/// `.status` or `.metadata`.
 pub(crate) fn path(path: &LitStr) -> syn::Result<String> {
-    match path.value() {
-        text if [".spec", ".status", ".metadata"]
-            .iter()
-            .any(|start| text.starts_with(start)) =>
-        {
-            Ok(text)
-        }
-        text => Err(Error::new_spanned(
+    let text = path.value();
+    if let Some(error) = jsonpath::error(&text) {
+        let message = format!("JSONPath, column {}: {}", error.column, error.message);
+        return Err(Error::new_spanned(path, message));
+    }
+    let roots = ["spec", "status", "metadata"];
+    let fields = jsonpath::leading_fields(&text);
+    match fields
+        .first()
+        .is_some_and(|root| roots.contains(&root.as_str()))
+    {
+        true => Ok(text),
+        false => Err(Error::new_spanned(
             path,
             format!("a path must start with `.spec`, `.status` or `.metadata`: {text:?} does not"),
         )),

@@ -6,45 +6,25 @@ use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, Type};
 
-use crate::arguments::integer_of;
-use crate::keywords::Keywords;
+use crate::keywords::{Keywords, check_literal};
+use crate::literal;
 use crate::types::{self, Class};
 
-/// Checks a literal default against the limits of its field.
-pub(crate) fn check(expr: &Expr, limits: &Keywords) -> syn::Result<()> {
-    if let Some((value, span)) = integer_of(expr)? {
-        let message = match (limits.min, limits.max) {
-            (Some(min), _) if value < min => format!("default {value} is below min = {min}"),
-            (_, Some(max)) if value > max => format!("default {value} is above max = {max}"),
-            _ => return Ok(()),
-        };
-        return Err(Error::new(span, message));
-    }
-    let Expr::Lit(ExprLit {
-        lit: Lit::Str(text),
-        ..
-    }) = expr
-    else {
+/// Checks a literal default against the type, the limits and the allowed values of its field.
+pub(crate) fn check(expr: &Expr, class: Class, keywords: &Keywords) -> syn::Result<()> {
+    check_literal("the default", expr, class)?;
+    keywords.limits.check_default(expr)?;
+    let Some(value) = literal::json(expr)? else {
         return Ok(());
     };
-    let length = i64::try_from(text.value().chars().count()).unwrap_or(i64::MAX);
-    let (min, max) = (limits.min_length, limits.max_length);
-    let message = match (min, max) {
-        (Some(min), _) if length < min => {
-            format!(
-                "default {:?} is shorter than min_length = {min}",
-                text.value()
-            )
-        }
-        (_, Some(max)) if length > max => {
-            format!(
-                "default {:?} is longer than max_length = {max}",
-                text.value()
-            )
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::new_spanned(text, message))
+    if keywords.allowed.is_empty() || keywords.allowed.contains(&value) {
+        return Ok(());
+    }
+    let allowed = keywords.allowed.join(", ");
+    Err(Error::new_spanned(
+        expr,
+        format!("default {value} is not one of {allowed}"),
+    ))
 }
 
 /// Returns code that converts `expr` to the type `ty`. For example, string literals are converted

@@ -31,6 +31,15 @@ impl Derives {
         self.0.len() < before
     }
 
+    /// Returns the attribute `#[derive(...)]` for a type whose traits of serde and schemars opkit
+    /// implements itself: the derives that the user wrote, `Clone` and `Debug`.
+    pub(crate) fn plain_tokens(&self) -> TokenStream {
+        let own = &self.0;
+        let clone = (!self.has("Clone")).then(|| quote!(::core::clone::Clone,));
+        let debug = (!self.has("Debug")).then(|| quote!(::core::fmt::Debug,));
+        quote!(#[derive(#(#own,)* #clone #debug)])
+    }
+
     /// Returns the attribute `#[derive(...)]` with all derives: the derives that the user wrote,
     /// the derives that opkit always adds, and the derives of the standard library that `more`
     /// names.

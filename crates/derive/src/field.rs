@@ -1,15 +1,22 @@
 //! One field of a struct: its JSON name, whether it is required, its default and its limits.
 
+mod check;
+pub(crate) mod info;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Attribute, Error, Type, parse_quote};
 
+use self::check::{check_map_keys, check_required, plain_type};
 use crate::arguments::{self, Argument, ELEMENT, FIELD, SPEC_FIELD};
+use crate::cel::ScopeField;
 use crate::column::Column;
 use crate::default;
 use crate::keywords::{Keywords, Rule};
 use crate::names;
 use crate::types::{self, Class};
+
+pub(crate) use self::check::{check_type, reject_foreign};
 
 /// Role of a struct in a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +41,12 @@ pub(crate) struct Field {
     values: Keywords,
     pub(crate) column: Option<Column>,
     is_immutable: bool,
+    /// Whether the field can be absent in the JSON of a valid object.
+    is_absent: bool,
+    /// Whether the apply configuration has the apply configuration of the field's type.
+    pub(crate) has_apply: bool,
+    /// Doc comments.
+    docs: Vec<Attribute>,
 }
 
 impl Field {
@@ -44,7 +57,6 @@ impl Field {
             return Err(Error::new_spanned(field, "a field needs a name"));
         };
         reject_foreign(&field.attrs)?;
-        check_type(&field.ty)?;
         let place = match role {
             Role::Spec => FIELD.and(SPEC_FIELD),
             Role::Status | Role::Part => FIELD,
@@ -65,7 +77,12 @@ impl Field {
             values: Keywords::default(),
             column: None,
             is_immutable: false,
+            is_absent: false,
+            has_apply: false,
+            docs: Vec::new(),
         };
+        let allows_float = arguments.iter().any(|argument| argument.is("allow_float"));
+        check_type(&field.ty, allows_float)?;
         let (mut default, mut is_required) = (None, false);
         for argument in &arguments {
             if parsed.keywords.take(argument, class)? {
@@ -83,14 +100,11 @@ impl Field {
                 }
                 "default" => default = Some(argument),
                 "items" => parsed.items = elements(argument, element)?,
-                "values" => {
-                    if !matches!(class, Class::Map | Class::Other) {
-                        let noun = class.noun();
-                        let message =
-                            format!("`values` applies to a map, but this field is {noun}");
-                        return Err(Error::new(argument.name.span(), message));
-                    }
-                    parsed.values = elements(argument, element)?;
+                "values" => parsed.values = elements(argument, element)?,
+                "allow_float" => argument.flag()?,
+                "apply" => {
+                    argument.flag()?;
+                    parsed.has_apply = true;
                 }
                 "immutable" => {
                     argument.flag()?;
@@ -102,6 +116,8 @@ impl Field {
         if let Some(column) = &mut parsed.column {
             column.path = format!(".spec.{}", parsed.json);
         }
+        let item = types::element(inner.unwrap_or(&field.ty));
+        check_map_keys(&parsed.keywords, item)?;
         if let Some(argument) = default {
             parsed.default = Some(parsed.default(argument, class, role)?);
         }
@@ -110,9 +126,19 @@ impl Field {
             let rule = Rule::new("self == oldSelf".to_owned(), message);
             parsed.keywords.rule(rule);
         }
+        let is_collection = matches!(class, Class::List | Class::Map);
+        let can_be_absent = parsed.is_optional || (is_collection && !is_required);
+        parsed.is_absent = can_be_absent && parsed.default.is_none();
+        parsed.is_absent |= role == Role::Status;
+        let docs = field.attrs.iter().filter(|it| it.path().is_ident("doc"));
+        parsed.docs = docs.cloned().collect();
         let serde = parsed.serde(of, class, is_required, role);
         field.attrs.push(serde);
-        if let Some(inner) = inner {
+        if parsed.keywords.replaces_schema {
+            field.attrs.push(parse_quote!(
+                #[schemars(with = "::opkit::__private::serde_json::Value")]
+            ));
+        } else if let Some(inner) = inner {
             // Uses the schema of the inner type: that of an `Option` would be nullable.
             let inner = inner.to_token_stream().to_string();
             field.attrs.push(parse_quote!(#[schemars(with = #inner)]));
@@ -122,6 +148,23 @@ impl Field {
 
     pub(crate) fn ident(&self) -> &Ident {
         &self.ident
+    }
+
+    pub(crate) fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    pub(crate) fn docs(&self) -> &[Attribute] {
+        &self.docs
+    }
+
+    /// Returns the field as CEL rules of the struct see it.
+    pub(crate) fn in_scope(&self) -> ScopeField {
+        ScopeField {
+            json: self.json.clone(),
+            cel: names::cel(&self.json),
+            is_optional: self.is_absent,
+        }
     }
 
     fn serde(&self, of: &Ident, class: Class, is_required: bool, role: Role) -> Attribute {
@@ -186,11 +229,8 @@ impl Field {
             return None;
         }
         let name = &self.json;
-        let parts = [&self.keywords, &self.items, &self.values].map(|part| {
-            let (keywords, rules) = (part.keyword_tokens(), part.rule_tokens());
-            quote!(::opkit::__private::kinds::Part { keywords: #keywords, rules: #rules })
-        });
-        let [own, items, values] = parts;
+        let [own, items, values] =
+            [&self.keywords, &self.items, &self.values].map(Keywords::tokens);
         Some(quote!(::opkit::__private::kinds::Property {
             name: #name,
             own: #own,
@@ -228,7 +268,7 @@ impl Field {
             return Err(Error::new(argument.name.span(), message));
         }
         let expr = argument.expr()?;
-        default::check(expr, &self.keywords)?;
+        default::check(expr, class, &self.keywords)?;
         Ok(default::converted(expr, &self.ty, class))
     }
 }
@@ -240,64 +280,4 @@ fn elements(argument: &Argument, class: Class) -> syn::Result<Keywords> {
         keywords.take(&argument, class)?;
     }
     Ok(keywords)
-}
-
-fn plain_type(argument: &Argument, ty: &Type) -> Error {
-    let ty = ty.to_token_stream().to_string().replace(' ', "");
-    let message = format!("`nullable` applies to an `Option`: write `Option<{ty}>`");
-    Error::new(argument.name.span(), message)
-}
-
-fn check_required(
-    argument: &Argument,
-    class: Class,
-    inner: Option<&Type>,
-    role: Role,
-) -> syn::Result<()> {
-    let message = match inner {
-        Some(_) => "an `Option` is optional: write its type without `Option`",
-        None if role == Role::Status => "fields of a status cannot be required",
-        None if !matches!(class, Class::List | Class::Map) => {
-            "a field without `Option` and default is already required: remove `required`"
-        }
-        None => return Ok(()),
-    };
-    Err(Error::new(argument.name.span(), message))
-}
-
-fn check_type(ty: &Type) -> syn::Result<()> {
-    if let Some(float) = types::float_in(ty) {
-        let message = "floats are not supported: they are rounded in JSON, so that an object differs \
-            from the applied one; use an integer of a smaller unit, or `Quantity`";
-        return Err(Error::new_spanned(float, message));
-    }
-    match types::name(types::in_option(ty).unwrap_or(ty)).as_deref() {
-        Some("i128" | "u128") => Err(Error::new_spanned(
-            ty,
-            "Kubernetes has no integers larger than 64 bits: use `i64`",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Rejects attributes that a user must not write, because opkit generates them itself.
-pub(crate) fn reject_foreign(attributes: &[Attribute]) -> syn::Result<()> {
-    for attribute in attributes {
-        for (name, instead) in [
-            (
-                "serde",
-                "`#[opkit(rename = ...)]` and `#[opkit(default = ...)]`",
-            ),
-            ("schemars", "the arguments of `#[opkit(...)]`"),
-            ("kube", "the arguments of `#[opkit::kind(...)]`"),
-        ] {
-            if attribute.path().is_ident(name) {
-                let message = format!(
-                    "opkit generates `#[{name}(...)]`: use {instead}, or write all derives by hand with kube's CustomResource"
-                );
-                return Err(Error::new_spanned(attribute, message));
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,20 @@
-//! Converts the arguments for a field, or for the elements of a field, to schema keywords.
+//! Converts the arguments for a field, a type, or the elements of a field to schema keywords.
+
+mod class;
+mod limits;
+mod rule;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, Expr, ExprLit, Lit, LitStr};
 
-use crate::arguments::{Argument, RULE};
+use crate::arguments::{Argument, DOCS};
+use crate::literal;
 use crate::types::Class;
+
+pub(crate) use class::check_literal;
+pub(crate) use limits::Limits;
+pub(crate) use rule::Rule;
 
 /// Schema keywords and CEL rules from the arguments of one attribute.
 #[derive(Default)]
@@ -13,113 +22,77 @@ pub(crate) struct Keywords {
     /// Schema keywords and their values, in the order in which they were written.
     keywords: Vec<(&'static str, Keyword)>,
     rules: Vec<Rule>,
-    pub(crate) min: Option<i64>,
-    pub(crate) max: Option<i64>,
-    pub(crate) min_length: Option<i64>,
-    pub(crate) max_length: Option<i64>,
+    pub(crate) limits: Limits,
+    /// JSON texts of the values in `enum(...)`.
+    pub(crate) allowed: Vec<String>,
+    /// Keys of `list_map = ...`.
+    pub(crate) map_keys: Vec<LitStr>,
+    /// Whether the schema of the type is replaced, as by `schemaless` and `type_ = "string"`.
+    pub(crate) replaces_schema: bool,
 }
 
 enum Keyword {
     Bool(bool),
     Integer(i64),
+    /// JSON text.
+    Json(String),
     Text(String),
     Texts(Vec<String>),
 }
 
-/// CEL validation rule.
-pub(crate) struct Rule {
-    rule: String,
-    message: Option<String>,
-    reason: Option<String>,
-    field: Option<String>,
-}
-
-/// Arguments that limit the values of a field: name of the argument, required class of the field's
-/// type, and schema keyword.
-const LIMITS: [(&str, Class, &str); 8] = [
-    ("min", Class::Integer, "minimum"),
-    ("max", Class::Integer, "maximum"),
-    ("min_length", Class::String, "minLength"),
-    ("max_length", Class::String, "maxLength"),
-    ("min_items", Class::List, "minItems"),
-    ("max_items", Class::List, "maxItems"),
-    ("min_properties", Class::Map, "minProperties"),
-    ("max_properties", Class::Map, "maxProperties"),
-];
-
-/// Other arguments that are allowed only on a field with a type of this class.
-const CLASSES: [(&str, Class); 6] = [
-    ("pattern", Class::String),
-    ("format", Class::String),
-    ("list_map", Class::List),
-    ("list_set", Class::List),
-    ("list_atomic", Class::List),
-    ("items", Class::List),
-];
-
-const REASONS: [&str; 4] = [
-    "FieldValueInvalid",
-    "FieldValueForbidden",
-    "FieldValueRequired",
-    "FieldValueDuplicate",
-];
+/// Types of JSON schema.
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 impl Keywords {
     /// Adds the schema keyword or CEL rule that an argument sets. Returns false if the argument
     /// sets neither.
     pub(crate) fn take(&mut self, argument: &Argument, class: Class) -> syn::Result<bool> {
-        check_class(argument, class)?;
-        if let Some((name, _, keyword)) = LIMITS.iter().find(|(name, ..)| argument.is(name)) {
-            let limit = match class {
-                Class::Integer => argument.integer()?,
-                _ if *name == "min" || *name == "max" => argument.integer()?,
-                _ => argument.count()?,
-            };
-            match *name {
-                "min" => self.min = Some(limit),
-                "max" => self.max = Some(limit),
-                "min_length" => self.min_length = Some(limit),
-                "max_length" => self.max_length = Some(limit),
-                _ => {}
-            }
-            self.keywords.push((keyword, Keyword::Integer(limit)));
-            return self.check_order(argument).map(|()| true);
+        class::check(argument, class)?;
+        if self.take_limit(argument, class)? || self.take_flag(argument)? {
+            return Ok(true);
         }
         match argument.name.to_string().as_str() {
-            "pattern" => self.text("pattern", argument.string()?),
-            "format" => self.text("format", argument.string()?),
-            "nullable" => {
-                argument.flag()?;
-                self.flag("nullable");
+            "pattern" => {
+                let pattern = argument.string()?;
+                if let Some(error) = opkit_syntax::regexp::error(&pattern.value()) {
+                    let message = format!("pattern is not valid in Go's syntax: {error}");
+                    return Err(Error::new_spanned(pattern, message));
+                }
+                self.text("pattern", &pattern);
             }
-            "list_set" => {
-                argument.flag()?;
-                self.list_type("set");
+            "format" => self.text("format", &argument.string()?),
+            "title" => self.text("title", &argument.string()?),
+            "enum" => self.take_enum(argument, class)?,
+            "example" => {
+                let example = literal::json(argument.expr()?)?;
+                let example = example.ok_or_else(|| argument.expected("example = \"...\""))?;
+                self.keywords.push(("example", Keyword::Json(example)));
             }
-            "list_atomic" => {
-                argument.flag()?;
-                self.list_type("atomic");
+            "external_docs" => self.take_external_docs(argument)?,
+            "type_" => {
+                let type_ = argument.string()?;
+                if !TYPES.contains(&type_.value().as_str()) {
+                    let message = format!("`type_` must be one of {}", TYPES.join(", "));
+                    return Err(Error::new_spanned(type_, message));
+                }
+                self.text("type", &type_);
+                self.replaces_schema = true;
             }
             "list_map" => {
-                self.list_type("map");
-                let keys = Keyword::Texts(keys(argument)?);
+                self.keyword_text("x-kubernetes-list-type", "map");
+                self.map_keys = map_keys(argument)?;
+                let keys = self.map_keys.iter().map(LitStr::value).collect();
+                let keys = Keyword::Texts(keys);
                 self.keywords.push(("x-kubernetes-list-map-keys", keys));
             }
-            "struct_type" => {
+            "struct_type" | "map_type" => {
+                let name = &argument.name;
                 let kind = argument.string()?;
                 if !["atomic", "granular"].contains(&kind.value().as_str()) {
-                    let message =
-                        "write `struct_type = \"atomic\"` or `struct_type = \"granular\"`";
+                    let message = format!("write `{name} = \"atomic\"` or `{name} = \"granular\"`");
                     return Err(Error::new_spanned(kind, message));
                 }
-                self.text("x-kubernetes-map-type", kind);
-            }
-            "embedded_resource" => {
-                argument.flag()?;
-                let object = Keyword::Text("object".to_owned());
-                self.keywords.push(("type", object));
-                self.flag("x-kubernetes-embedded-resource");
-                self.flag("x-kubernetes-preserve-unknown-fields");
+                self.text("x-kubernetes-map-type", &kind);
             }
             "rule" => self.rules.push(Rule::parse(argument)?),
             _ => return Ok(false),
@@ -127,9 +100,79 @@ impl Keywords {
         Ok(true)
     }
 
+    /// Adds the keywords of an argument without a value. Returns false if the argument is not one
+    /// of these.
+    fn take_flag(&mut self, argument: &Argument) -> syn::Result<bool> {
+        let name = argument.name.to_string();
+        match name.as_str() {
+            "nullable" => self.flag("nullable"),
+            "list_set" => self.keyword_text("x-kubernetes-list-type", "set"),
+            "list_atomic" => self.keyword_text("x-kubernetes-list-type", "atomic"),
+            "embedded_resource" => {
+                self.keyword_text("type", "object");
+                self.flag("x-kubernetes-embedded-resource");
+                self.flag("x-kubernetes-preserve-unknown-fields");
+            }
+            "preserve_unknown_fields" => self.flag("x-kubernetes-preserve-unknown-fields"),
+            "int_or_string" => {
+                self.flag("x-kubernetes-int-or-string");
+                self.replaces_schema = true;
+            }
+            "schemaless" => self.replaces_schema = true,
+            "unique_items" => {
+                let message = "API servers refuse `uniqueItems`: write `list_set`";
+                return Err(Error::new(argument.name.span(), message));
+            }
+            _ => return Ok(false),
+        }
+        argument.flag().map(|()| true)
+    }
+
+    fn take_enum(&mut self, argument: &Argument, class: Class) -> syn::Result<()> {
+        for value in argument.literals()? {
+            let Some(json) = literal::json(&value)? else {
+                let message = "write numbers or strings: the values of an enum are literals";
+                return Err(Error::new_spanned(value, message));
+            };
+            class::check_literal("this value", &value, class)?;
+            if self.allowed.contains(&json) {
+                let message = format!("{json} is listed twice");
+                return Err(Error::new_spanned(value, message));
+            }
+            self.allowed.push(json);
+        }
+        let values = format!("[{}]", self.allowed.join(","));
+        self.keywords.push(("enum", Keyword::Json(values)));
+        Ok(())
+    }
+
+    fn take_external_docs(&mut self, argument: &Argument) -> syn::Result<()> {
+        let (mut url, mut description) = (None, None);
+        for argument in argument.list(DOCS)? {
+            let text = literal::quoted(&argument.string()?.value());
+            match argument.is("url") {
+                true => url = Some(text),
+                false => description = Some(text),
+            }
+        }
+        let Some(url) = url else {
+            return Err(argument.expected("external_docs(url = \"https://...\")"));
+        };
+        let description = description.map(|text| format!(",\"description\":{text}"));
+        let description = description.unwrap_or_default();
+        let docs = Keyword::Json(format!("{{\"url\":{url}{description}}}"));
+        self.keywords.push(("externalDocs", docs));
+        Ok(())
+    }
+
     /// Adds a CEL rule that opkit generates.
     pub(crate) fn rule(&mut self, rule: Rule) {
         self.rules.push(rule);
+    }
+
+    /// Returns the CEL rules that the user wrote.
+    pub(crate) fn written_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| rule.is_written())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -140,173 +183,61 @@ impl Keywords {
         self.keywords.push((keyword, Keyword::Bool(true)));
     }
 
-    fn text(&mut self, keyword: &'static str, text: LitStr) {
-        self.keywords.push((keyword, Keyword::Text(text.value())));
+    fn text(&mut self, keyword: &'static str, text: &LitStr) {
+        self.keyword_text(keyword, &text.value());
     }
 
-    fn list_type(&mut self, list_type: &str) {
-        let list_type = Keyword::Text(list_type.to_owned());
-        self.keywords.push(("x-kubernetes-list-type", list_type));
+    fn keyword_text(&mut self, keyword: &'static str, text: &str) {
+        self.keywords
+            .push((keyword, Keyword::Text(text.to_owned())));
     }
 
-    /// Checks that no lower limit is above the corresponding upper limit.
-    fn check_order(&self, argument: &Argument) -> syn::Result<()> {
-        let limits = [
-            ("min", self.min, "max", self.max),
-            ("min_length", self.min_length, "max_length", self.max_length),
-        ];
-        for (low, min, high, max) in limits {
-            if let (Some(min), Some(max)) = (min, max)
-                && min > max
-            {
-                let message = format!("{low} = {min} is above {high} = {max}");
-                return Err(Error::new(argument.name.span(), message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Generates an expression of type `&'static [(&'static str, Keyword)]` with the keywords.
-    pub(crate) fn keyword_tokens(&self) -> TokenStream {
+    /// Generates an expression of type `Part` with the keywords and the CEL rules.
+    pub(crate) fn tokens(&self) -> TokenStream {
         let keywords = self.keywords.iter().map(|(name, keyword)| {
             let value = match keyword {
                 Keyword::Bool(value) => quote!(Bool(#value)),
                 Keyword::Integer(value) => quote!(Integer(#value)),
+                Keyword::Json(value) => quote!(Json(#value)),
                 Keyword::Text(value) => quote!(Text(#value)),
                 Keyword::Texts(values) => quote!(Texts(&[#(#values),*])),
             };
             quote!((#name, ::opkit::__private::kinds::Keyword::#value))
         });
-        quote!(&[#(#keywords),*])
-    }
-
-    /// Generates an expression of type `&'static [Rule]` with the CEL rules.
-    pub(crate) fn rule_tokens(&self) -> TokenStream {
         let rules = self.rules.iter().map(Rule::tokens);
-        quote!(&[#(#rules),*])
-    }
-}
-
-impl Rule {
-    pub(crate) fn new(rule: String, message: String) -> Self {
-        Self {
-            rule,
-            message: Some(message),
-            reason: None,
-            field: None,
-        }
-    }
-
-    /// Sets the path of the field that the API server reports when the rule is violated.
-    pub(crate) fn at(mut self, field: String) -> Self {
-        self.field = Some(field);
-        self
-    }
-
-    pub(crate) fn parse(argument: &Argument) -> syn::Result<Self> {
-        let shape = "rule(\"self.a <= self.b\", message = \"a is above b\")";
-        let (rule, arguments) = argument.named_list(RULE, shape)?;
-        let mut parsed = Self {
-            rule: rule.value(),
-            message: None,
-            reason: None,
-            field: None,
-        };
-        for argument in &arguments {
-            match argument.name.to_string().as_str() {
-                "message" => parsed.message = Some(argument.string()?.value()),
-                "field" => parsed.field = Some(field_path(&argument.string()?)?),
-                _ => parsed.reason = Some(reason(argument)?),
-            }
-        }
-        Ok(parsed)
-    }
-
-    fn tokens(&self) -> TokenStream {
-        let Self { rule, .. } = self;
-        let option = |text: &Option<String>| match text {
-            Some(text) => quote!(::core::option::Option::Some(#text)),
-            None => quote!(::core::option::Option::None),
-        };
-        let (message, reason, field) = (
-            option(&self.message),
-            option(&self.reason),
-            option(&self.field),
-        );
-        quote!(::opkit::__private::kinds::Rule {
-            rule: #rule,
-            message: #message,
-            reason: #reason,
-            field_path: #field,
+        quote!(::opkit::__private::kinds::Part {
+            keywords: &[#(#keywords),*],
+            rules: &[#(#rules),*],
         })
     }
 }
 
-/// Returns the field path in a literal, after checking that the path starts with a dot.
-fn field_path(path: &LitStr) -> syn::Result<String> {
-    match path.value() {
-        path if path.starts_with('.') => Ok(path),
-        name => Err(Error::new_spanned(
-            path,
-            format!("a field path must start with a dot: write `field = \".{name}\"`"),
-        )),
-    }
-}
-
-fn reason(argument: &Argument) -> syn::Result<String> {
-    if let Expr::Path(path) = argument.expr()?
-        && let Some(name) = path.path.get_ident().map(ToString::to_string)
-        && REASONS.contains(&name.as_str())
-    {
-        return Ok(name);
-    }
-    let message = format!("`reason` must be one of {}", REASONS.join(", "));
-    Err(Error::new_spanned(argument.expr()?, message))
-}
-
 /// Parses the keys of `list_map = "name"` or `list_map = ["name", "protocol"]`.
-fn keys(argument: &Argument) -> syn::Result<Vec<String>> {
+fn map_keys(argument: &Argument) -> syn::Result<Vec<LitStr>> {
     let text = |expr: &Expr| match expr {
         Expr::Lit(ExprLit {
             lit: Lit::Str(text),
             ..
-        }) => Some(text.value()),
+        }) => Some(text.clone()),
         _ => None,
     };
-    let expr = argument.expr()?;
-    let keys = match expr {
+    let keys: Option<Vec<LitStr>> = match argument.expr()? {
         Expr::Array(array) => array.elems.iter().map(text).collect(),
         expr => text(expr).map(|key| vec![key]),
     };
-    match keys {
-        Some(keys) if !keys.is_empty() => Ok(keys),
-        _ => Err(argument.expected("list_map = \"name\"")),
-    }
-}
-
-/// Checks that an argument is allowed on a field with a type of this class. The argument is not
-/// checked if the type is user-defined, because the class is then unknown.
-fn check_class(argument: &Argument, class: Class) -> syn::Result<()> {
-    let limits = LIMITS.iter().map(|(name, class, _)| (*name, *class));
-    let mut needs = limits.chain(CLASSES);
-    let Some((name, needed)) = needs.find(|(name, _)| argument.is(name)) else {
-        return Ok(());
+    let keys = match keys {
+        Some(keys) if !keys.is_empty() => keys,
+        _ => return Err(argument.expected("list_map = \"name\"")),
     };
-    if class == Class::Other || class == needed {
-        return Ok(());
+    for (at, key) in keys.iter().enumerate() {
+        if keys
+            .iter()
+            .take(at)
+            .any(|before| before.value() == key.value())
+        {
+            let message = format!("the key {:?} is listed twice", key.value());
+            return Err(Error::new_spanned(key, message));
+        }
     }
-    let bound = name.split_once('_').map_or(name, |(bound, _)| bound);
-    let other = LIMITS.iter().find(|(other, limited, _)| {
-        *limited == class && (*other == bound || other.starts_with(&format!("{bound}_")))
-    });
-    let hint = match other {
-        Some((other, ..)) => format!(": did you mean `{other}`?"),
-        None => String::new(),
-    };
-    let message = format!(
-        "`{name}` applies to {}, but this field is {}{hint}",
-        needed.noun(),
-        class.noun()
-    );
-    Err(Error::new(argument.name.span(), message))
+    Ok(keys)
 }

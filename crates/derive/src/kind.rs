@@ -2,12 +2,15 @@
 //! of the resource.
 
 mod definition;
+mod paths;
+mod scale;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, parse_quote};
 
 use self::definition::Definition;
+use crate::apply;
 use crate::arguments::{self, KIND, STRUCT};
 use crate::errors::Errors;
 use crate::field::Role;
@@ -22,8 +25,10 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     let mut definition = None;
     // If an argument is not valid, it is unknown which ones are missing.
     if let (Some(mut arguments), Some(own)) = (arguments, own) {
-        let (rules, own): (Vec<_>, Vec<_>) =
-            own.into_iter().partition(|argument| argument.is("rule"));
+        // The arguments of a struct concern the spec, all others the kind.
+        let (rules, own): (Vec<_>, Vec<_>) = own
+            .into_iter()
+            .partition(|argument| argument.is_allowed_at(STRUCT));
         arguments.extend(own);
         errors.take(arguments::reject_repeats(&arguments));
         definition = errors.take(Definition::parse(&ident, &arguments));
@@ -34,7 +39,15 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     let (Some(mut parsed), Some(definition)) = (parsed, definition) else {
         return errors.none_or(TokenStream::new());
     };
+    let Some(checks) = errors.take(paths::checks(&parsed, &definition)) else {
+        return errors.none_or(TokenStream::new());
+    };
     let root = root(&parsed, &definition);
+    let apply = definition.apply.map(|span| {
+        let spec = apply::configuration(&parsed);
+        let root = apply::root(&parsed, &definition.kind, definition.status.as_ref(), span);
+        quote!(#spec #root)
+    });
     if parsed.derives.has("TypedClient") {
         let kind = definition.kind.to_string();
         let status = definition
@@ -48,6 +61,8 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     errors.none_or(quote! {
         #spec
         #root
+        #apply
+        #checks
     })
 }
 

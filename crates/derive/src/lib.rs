@@ -3,7 +3,9 @@
 //!
 //! Generated code refers only to `::opkit::__private` and the standard library.
 
+mod apply;
 mod arguments;
+mod cel;
 mod column;
 mod default;
 mod derives;
@@ -11,6 +13,7 @@ mod errors;
 mod field;
 mod keywords;
 mod kind;
+mod literal;
 mod names;
 mod nearest;
 mod reconcile;
@@ -106,7 +109,8 @@ pub fn kind(attribute: TokenStream, item: TokenStream) -> TokenStream {
     declared(kind::expand, attribute, item)
 }
 
-/// Declares a type that is part of a kind: a struct, or an enum with unit variants.
+/// Declares a type that is part of a kind: a struct, a struct with one unnamed field and its
+/// limits, an enum of strings, or an enum with data, of which exactly one alternative is set.
 ///
 /// ```text
 /// #[opkit::schema]
@@ -169,9 +173,10 @@ pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// `#[kube(...)]`.
 ///
 /// The attribute `#[client(...)]` takes these arguments. `verbs(get, list, watch, create, update,
-/// patch, delete, deletecollection)` lists the allowed verbs, by default all verbs. `no_status` and
-/// `no_scale` leave out a subresource that the kind declares. `name = "..."` sets the name of the
-/// client, by default the kind followed by `Client`.
+/// patch, delete, deletecollection)` lists the allowed verbs, by default all verbs;
+/// `skip_verbs(...)` lists the verbs that are not allowed. `no_status` and `no_scale` leave out a
+/// subresource that the kind declares. `name = "..."` sets the name of the client, by default the
+/// kind followed by `Client`.
 ///
 /// ```text
 /// #[derive(CustomResource, TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]

@@ -82,6 +82,29 @@ pub(crate) fn is_group(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
+/// Reports whether `text` is a valid value of a label.
+pub(crate) fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_name(text)
+}
+
+/// Reports whether `text` is a valid key of a label or annotation: a name, or a domain and a name
+/// separated by a slash.
+pub(crate) fn is_qualified_name(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((domain, name)) => is_group(domain) && is_name(name),
+        None => is_name(text),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_end = |letter: char| letter.is_ascii_alphanumeric();
+    let is_inner = |letter: char| is_end(letter) || matches!(letter, '-' | '_' | '.');
+    text.len() <= 63
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
+        && text.chars().all(is_inner)
+}
+
 /// Returns the name of a field in CEL expressions: reserved words and special characters are
 /// escaped.
 pub(crate) fn cel(field: &str) -> String {

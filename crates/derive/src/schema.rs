@@ -2,18 +2,24 @@
 //! `#[opkit::status]`: generates attributes for serde and schemars, and a `SchemaTable` for schema
 //! keywords that schemars does not support.
 
+mod newtype;
+mod one_of;
+mod union;
 mod unit_enum;
+mod variant;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields};
 
-use crate::arguments::Argument;
+use crate::apply;
+use crate::arguments::{self, Argument, SCHEMA, STRUCT};
+use crate::cel::Scope;
 use crate::column::Column;
 use crate::derives::Derives;
 use crate::errors::Errors;
-use crate::field::{Field, Role, reject_foreign};
-use crate::keywords::Keywords;
+use crate::field::{Field, Role, info, reject_foreign};
+use crate::keywords::{Keywords, Rule};
 use crate::types::Class;
 
 /// Parsed struct, and its fields with the attributes for serde and schemars.
@@ -28,26 +34,47 @@ pub(crate) struct Struct {
 
 /// Expands `#[opkit::schema]`.
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
-    if !attribute.is_empty() {
-        let arguments = crate::arguments::parse(
-            attribute,
-            crate::arguments::STRUCT.and(crate::arguments::ENUM),
-        )?;
-        if let Some(argument) = arguments.first() {
-            let name = &argument.name;
-            let message = format!("write `#[opkit({name}...)]` on its own line");
-            return Err(Error::new(name.span(), message));
-        }
+    let arguments = own_arguments(attribute)?;
+    let union = arguments.iter().find(|argument| argument.is("union"));
+    let apply = arguments.iter().find(|argument| argument.is("apply"));
+    if let (Some(union), false) = (union, matches!(input.data, Data::Enum(_))) {
+        let message = "`union` applies to an enum: write a variant for each alternative";
+        return Err(Error::new(union.name.span(), message));
     }
     match &input.data {
-        Data::Enum(_) => unit_enum::expand(input),
+        Data::Enum(_) => {
+            if let Some(apply) = apply {
+                let message = "`apply` applies to a struct: an enum is applied as a whole";
+                return Err(Error::new(apply.name.span(), message));
+            }
+            variant::expand(input, union)
+        }
+        Data::Struct(data) if matches!(data.fields, Fields::Unnamed(_)) => newtype::expand(input),
         _ => {
-            let arguments = crate::arguments::take(&mut input.attrs, crate::arguments::STRUCT)?;
+            let arguments = arguments::take(&mut input.attrs, STRUCT)?;
             let mut parsed = Struct::parse(input, Role::Part)?;
             parsed.take(&arguments)?;
-            Ok(parsed.tokens())
+            let apply = apply.map(|_| apply::configuration(&parsed));
+            let tokens = parsed.tokens();
+            Ok(quote!(#tokens #apply))
         }
     }
+}
+
+/// Parses the arguments of `#[opkit::schema(...)]` or `#[opkit::status(...)]`.
+pub(crate) fn own_arguments(attribute: TokenStream) -> syn::Result<Vec<Argument>> {
+    let own = SCHEMA
+        .and(STRUCT)
+        .and(arguments::ENUM)
+        .and(arguments::NEWTYPE);
+    let parsed = arguments::parse(attribute, own)?;
+    let is_own = |argument: &&Argument| argument.is("union") || argument.is("apply");
+    if let Some(argument) = parsed.iter().find(|argument| !is_own(argument)) {
+        let name = &argument.name;
+        let message = format!("write `#[opkit({name}...)]` on its own line");
+        return Err(Error::new(name.span(), message));
+    }
+    Ok(parsed)
 }
 
 impl Struct {
@@ -102,10 +129,35 @@ impl Struct {
 
     /// Adds the schema keywords and CEL rules that the arguments on the struct set.
     pub(crate) fn take(&mut self, arguments: &[Argument]) -> syn::Result<()> {
+        let mut errors = Errors::default();
         for argument in arguments {
-            self.own.take(argument, Class::Other)?;
+            let taken = match one_of::rule(argument, self) {
+                Ok(Some(rule)) => {
+                    self.own.rule(rule);
+                    continue;
+                }
+                Ok(None) => self.own.take(argument, Class::Other),
+                Err(error) => Err(error),
+            };
+            errors.take(taken);
         }
-        Ok(())
+        let scope = self.scope();
+        for rule in self.own.written_rules() {
+            errors.take(Rule::check_fields(rule, &scope));
+        }
+        errors.none_or(())
+    }
+
+    /// Returns the fields that CEL rules of the struct can use.
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            name: self.input.ident.to_string(),
+            fields: self.fields.iter().map(Field::in_scope).collect(),
+        }
+    }
+
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
     pub(crate) fn ident(&self) -> &Ident {
@@ -141,7 +193,9 @@ impl Struct {
         let ident = &input.ident;
         let defaults = fields.iter().filter_map(Field::default_function);
         let rows = fields.iter().filter_map(Field::table_row);
-        let (rules, has_defaults) = (own.rule_tokens(), self.role != Role::Status);
+        let (own, has_defaults) = (own.tokens(), self.role != Role::Status);
+        let infos = info::fields(ident, fields);
+        let key_checks = fields.iter().map(Field::key_checks);
         let default = needs_default.then(|| {
             let fields = fields.iter().map(Field::in_default);
             quote! {
@@ -167,13 +221,16 @@ impl Struct {
                 fn __opkit_schema() -> ::opkit::__private::kinds::SchemaTable {
                     ::opkit::__private::kinds::SchemaTable {
                         properties: &[#(#rows),*],
-                        rules: #rules,
+                        own: #own,
                         has_defaults: #has_defaults,
                     }
                 }
             }
 
             #default
+
+            #infos
+            #(#key_checks)*
         }
     }
 }

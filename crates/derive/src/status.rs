@@ -4,9 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{DeriveInput, Error};
 
+use crate::apply;
 use crate::arguments::{self, STRUCT};
 use crate::field::Role;
-use crate::schema::Struct;
+use crate::schema::{self, Struct};
 
 /// Fields that every status should have: JSON name, declaration, and the consequence of leaving out
 /// the field.
@@ -24,19 +25,20 @@ const EXPECTED: [(&str, &str, &str); 2] = [
 ];
 
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
-    if !attribute.is_empty() {
-        return Err(Error::new_spanned(
-            attribute,
-            "#[opkit::status] takes no arguments",
-        ));
+    let own = schema::own_arguments(attribute)?;
+    if let Some(union) = own.iter().find(|argument| argument.is("union")) {
+        let message = "`union` applies to an enum, but a status is a struct";
+        return Err(Error::new(union.name.span(), message));
     }
     let arguments = arguments::take(&mut input.attrs, STRUCT)?;
     let mut parsed = Struct::parse(input, Role::Status)?;
     parsed.take(&arguments)?;
     let warnings = warnings(&parsed);
+    let apply = (!own.is_empty()).then(|| apply::configuration(&parsed));
     let tokens = parsed.tokens();
     Ok(quote! {
         #tokens
+        #apply
         #warnings
     })
 }

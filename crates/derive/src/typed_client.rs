@@ -23,6 +23,7 @@ const VERBS: [(&str, &str); 8] = [
 #[derive(Default)]
 struct Options {
     verbs: Option<Vec<Ident>>,
+    skip_verbs: Vec<Ident>,
     no_status: bool,
     no_scale: bool,
     name: Option<LitStr>,
@@ -64,6 +65,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         Some(verbs) => verbs.iter().filter_map(trait_of).collect(),
         None => VERBS.iter().map(|(_, it)| format_ident!("{it}")).collect(),
     };
+    let skipped: Vec<Ident> = options.skip_verbs.iter().filter_map(trait_of).collect();
+    traits.retain(|verb| !skipped.contains(verb));
     if kube.status && !options.no_status {
         traits.push(format_ident!("Status"));
     }
@@ -94,20 +97,20 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
     let mut options = Options::default();
     for attribute in input.attrs.iter().filter(|it| it.path().is_ident("client")) {
         attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("verbs") {
+            let is_skipped = meta.path.is_ident("skip_verbs");
+            if is_skipped || meta.path.is_ident("verbs") {
                 let content;
                 syn::parenthesized!(content in meta.input);
                 let verbs = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
-                for verb in &verbs {
-                    if trait_of(verb).is_none() {
-                        let known: Vec<&str> = VERBS.iter().map(|(verb, _)| *verb).collect();
-                        let known = known.join(", ");
-                        let message =
-                            format!("`{verb}` is not a Kubernetes verb: expected one of {known}");
-                        return Err(Error::new_spanned(verb, message));
-                    }
+                check_verbs(&verbs)?;
+                match is_skipped {
+                    true => options.skip_verbs = verbs.into_iter().collect(),
+                    false => options.verbs = Some(verbs.into_iter().collect()),
                 }
-                options.verbs = Some(verbs.into_iter().collect());
+                if options.verbs.is_some() && !options.skip_verbs.is_empty() {
+                    let message = "write `verbs(...)` or `skip_verbs(...)`, not both";
+                    return Err(Error::new(meta.path.span(), message));
+                }
                 return Ok(());
             }
             if meta.path.is_ident("no_status") {
@@ -128,11 +131,23 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
                 return Ok(());
             }
             let message =
-                "#[client(...)] takes `verbs(...)`, `no_status`, `no_scale` and `name = \"...\"`";
+                "#[client(...)] takes `verbs(...)`, `skip_verbs(...)`, `no_status`, `no_scale` and `name = \"...\"`";
             Err(Error::new(meta.path.span(), message))
         })?;
     }
     Ok(options)
+}
+
+fn check_verbs(verbs: &Punctuated<Ident, Token![,]>) -> Result<(), Error> {
+    match verbs.iter().find(|verb| trait_of(verb).is_none()) {
+        None => Ok(()),
+        Some(verb) => {
+            let known: Vec<&str> = VERBS.iter().map(|(verb, _)| *verb).collect();
+            let known = known.join(", ");
+            let message = format!("`{verb}` is not a Kubernetes verb: expected one of {known}");
+            Err(Error::new_spanned(verb, message))
+        }
+    }
 }
 
 /// Searches `#[kube(...)]` for `kind`, `status` and `scale`. Other arguments are skipped without

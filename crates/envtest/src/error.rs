@@ -86,6 +86,14 @@ pub enum TestError {
         /// Text of the operator's error.
         cause: String,
     },
+    /// An API server would refuse the CRDs or samples of an operator.
+    #[error("operator {name} is not sound\n{report}")]
+    Unsound {
+        /// Name of the operator.
+        name: String,
+        /// Problems, one per line.
+        report: String,
+    },
     /// Requests of an operator were denied, because its manifests do not grant the permissions.
     #[error(
         "requests of an operator were denied; add the missing permissions with `Operator::rule`, or \

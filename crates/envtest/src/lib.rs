@@ -7,6 +7,7 @@
 
 mod backend;
 mod binaries;
+mod check;
 mod choice;
 mod control_plane;
 mod denials;
@@ -19,6 +20,7 @@ mod runner;
 
 pub use backend::Capability;
 pub use binaries::BinariesError;
+pub use check::check;
 pub use control_plane::ControlPlane;
 pub use denials::DeniedRequest;
 pub use error::TestError;

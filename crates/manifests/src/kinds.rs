@@ -1,8 +1,10 @@
 //! Builds a CustomResourceDefinition from the constants that `#[opkit::kind(...)]`,
 //! `#[opkit::schema]` and `#[opkit::status]` generate. Only generated code uses this module.
 
+mod fields;
 mod schema;
 mod structural;
+mod union;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -17,7 +19,11 @@ use opkit_apimachinery::conditions::Conditions;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
+pub use self::fields::{
+    FieldInfo, Fields, Probe, Shape, UnknownFields, has_key, has_path, require,
+};
 pub use self::schema::{Keyword, Part, Property, Rule, SchemaTable, UnitEnum};
+pub use self::union::{Empty, Member, Union};
 
 /// Definition of a kind without its schema: names, scope, printer columns and subresource `scale`.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +50,18 @@ pub struct KindTable {
     pub selectable: &'static [&'static str],
     /// Field paths of the subresource `scale`, if the kind has this subresource.
     pub scale: Option<Scale>,
+    /// Labels of the CRD.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// Annotations of the CRD.
+    pub annotations: &'static [(&'static str, &'static str)],
+    /// Whether API servers serve the version.
+    pub is_served: bool,
+    /// Whether the version is deprecated.
+    pub is_deprecated: bool,
+    /// Warning for clients of a deprecated version, instead of the API server's own text.
+    pub deprecation_warning: Option<&'static str>,
+    /// CEL rules of the whole object.
+    pub rules: &'static [Rule],
 }
 
 /// Printer column.
@@ -57,6 +75,8 @@ pub struct Column {
     pub type_: Option<&'static str>,
     /// Description of the column.
     pub description: Option<&'static str>,
+    /// Format of the value, such as `int32`.
+    pub format: Option<&'static str>,
     /// Priority. A column with a priority above 0 is shown only with `kubectl get -o wide`.
     pub priority: i32,
 }
@@ -82,12 +102,14 @@ impl KindTable {
     /// every API server rejects. The type in the replacement is the error message. Only a
     /// hand-written `JsonSchema` can produce such a schema.
     pub fn crd(&self, spec: SchemaOf, status: Option<SchemaOf>) -> CustomResourceDefinition {
-        let schema = structural::root(spec, status);
+        let schema = structural::root(spec, status, self.rules);
         let columns = self.columns.iter().map(|column| column.definition(&schema));
         let version = CustomResourceDefinitionVersion {
             name: self.version.to_owned(),
-            served: true,
+            served: self.is_served,
             storage: true,
+            deprecated: self.is_deprecated.then_some(true),
+            deprecation_warning: self.deprecation_warning.map(str::to_owned),
             additional_printer_columns: unless_empty(columns.collect()),
             selectable_fields: unless_empty(
                 self.selectable
@@ -104,7 +126,6 @@ impl KindTable {
             schema: Some(CustomResourceValidation {
                 open_api_v3_schema: Some(properties(schema)),
             }),
-            ..Default::default()
         };
         let scope = match self.is_namespaced {
             true => "Namespaced",
@@ -113,6 +134,8 @@ impl KindTable {
         CustomResourceDefinition {
             metadata: ObjectMeta {
                 name: Some(format!("{}.{}", self.plural, self.group)),
+                labels: owned_map(self.labels),
+                annotations: owned_map(self.annotations),
                 ..Default::default()
             },
             spec: CustomResourceDefinitionSpec {
@@ -142,8 +165,8 @@ impl Column {
             json_path: self.path.to_owned(),
             type_: type_.to_owned(),
             description: self.description.map(str::to_owned),
+            format: self.format.map(str::to_owned),
             priority: (self.priority != 0).then_some(self.priority),
-            ..Default::default()
         }
     }
 }
@@ -186,6 +209,11 @@ fn properties(schema: Value) -> JSONSchemaProps {
         type_: Some(format!("opkit cannot convert this schema: {error}")),
         ..Default::default()
     })
+}
+
+fn owned_map(pairs: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    (!pairs.is_empty()).then(|| pairs.iter().map(owned).collect())
 }
 
 fn owned(names: &[&str]) -> Option<Vec<String>> {

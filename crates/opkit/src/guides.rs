@@ -10,6 +10,9 @@ pub mod cache {}
 #[doc = include_str!("../../../docs/client.md")]
 pub mod client {}
 #[doc = include_str!("guides/links.md")]
+#[doc = include_str!("../../../docs/coming-from-client-go.md")]
+pub mod coming_from_client_go {}
+#[doc = include_str!("guides/links.md")]
 #[doc = include_str!("../../../docs/controller.md")]
 pub mod controller {}
 #[doc = include_str!("guides/links.md")]

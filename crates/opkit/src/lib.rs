@@ -85,6 +85,7 @@
 //! | reconcile objects of a kind known at run time | [`Controller::dynamic`] |
 //! | find out which part of a reconcile function's signature is wrong | [`#[opkit::reconcile]`](macro@reconcile) |
 //! | test it | [`#[opkit::test]`](macro@test), `testing::ControlPlane` (feature `test`) |
+//! | check CRDs and samples without a control plane | `testing::check` (feature `test`) |
 //! | print CRDs and roles | the binary's `manifests` |
 //!
 //! The documentation of each method states its guarantees.
@@ -109,6 +110,7 @@
 //! | [`guides::observability`] | logs, metrics, traces, health, and `opkit explain` |
 //! | [`guides::client`] | requests without a controller |
 //! | [`guides::cache`] | informers and listers without a controller |
+//! | [`guides::coming_from_client_go`] | what replaces each generator and tag of code-generator |
 //!
 //! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment),
 //! `database-operator` (six kinds of children, flags, metrics, a finalizer with a Job),
@@ -234,11 +236,11 @@ pub mod operator {
     };
 }
 
-/// Control planes for tests, and golden files.
+/// Control planes for tests, checks of an operator without a control plane, and golden files.
 #[cfg(feature = "test")]
 pub mod testing {
     pub use opkit_envtest::{
-        BinariesError, Capability, ControlPlane, DeniedRequest, TestError, fixtures, golden,
+        BinariesError, Capability, ControlPlane, DeniedRequest, TestError, check, fixtures, golden,
     };
 }
 
@@ -264,11 +266,11 @@ pub mod prelude {
 /// Names that generated code uses. Not part of the API.
 #[doc(hidden)]
 pub mod __private {
-    pub use opkit_client::{TypedClient, verbs};
+    pub use opkit_client::{ApplyConfiguration, TypedClient, verbs};
     pub use opkit_controller::signature;
     #[cfg(feature = "test")]
     pub use opkit_envtest::run as test;
     pub use opkit_operator::entry::main;
     pub use opkit_operator::kinds;
-    pub use {k8s_openapi, kube, schemars, serde};
+    pub use {k8s_openapi, kube, schemars, serde, serde_json};
 }

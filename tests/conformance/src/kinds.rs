@@ -1,7 +1,11 @@
 //! Kinds that are declared with opkit's attributes: their wire format, and that a server accepts
 //! them.
 
+mod clients;
+mod controller_gen;
 mod declared;
+mod sound;
+mod torture;
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("opkit-apimachinery", &[]),
     ("opkit-apiserver", &["opkit-cel", "opkit-random"]),
     ("opkit-cache", &["opkit-client"]),
-    ("opkit-cel", &["opkit-apimachinery"]),
+    ("opkit-cel", &["opkit-apimachinery", "opkit-syntax"]),
     (
         "opkit-cli",
         &[
@@ -42,7 +42,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("opkit-debug", &[]),
-    ("opkit-derive", &[]),
+    ("opkit-derive", &["opkit-syntax"]),
     (
         "opkit-envtest",
         &["opkit-apiserver", "opkit-client", "opkit-operator"],
@@ -62,6 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("opkit-random", &[]),
     ("opkit-servers", &["opkit-client"]),
+    ("opkit-syntax", &[]),
     ("opkit-webhook", &["opkit-apimachinery"]),
     ("opkit-workqueue", &["opkit-random"]),
 ];

@@ -1,10 +1,10 @@
 //! Checks of literals in a well-typed expression: durations, timestamps, regular expressions,
 //! format strings, and the types of the elements of lists and maps.
 
+use opkit_syntax::cel::{Expr, ExprId, ExprKind, Issue, Literal};
+
 use super::Checked;
-use crate::ast::{Expr, ExprId, ExprKind, Literal};
 use crate::library::{format_string, regex, time};
-use crate::source::Issue;
 use crate::types::Type;
 
 /// Reports whether a literal is a valid argument of a function.

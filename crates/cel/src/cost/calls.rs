@@ -1,8 +1,9 @@
 //! Estimates of calls of the standard library, and of the list and set libraries.
 
+use opkit_syntax::cel::{Expr, ExprKind};
+
 use super::range::{REGEX_FACTOR, STRING_FACTOR};
 use super::{Argument, CallEstimate, Coster, EntrySize, Range, SELECT};
-use crate::ast::{Expr, ExprKind};
 
 /// A call whose cost is estimated.
 pub(super) struct Call<'c, 'e> {

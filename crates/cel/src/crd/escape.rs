@@ -1,7 +1,7 @@
 //! Names of fields in expressions. Names that are not identifiers are escaped, such as
 //! `a__dash__b` for `a-b`.
 
-use crate::parser::RESERVED;
+use opkit_syntax::cel::RESERVED;
 
 fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name) || matches!(name, "true" | "false" | "null" | "in")

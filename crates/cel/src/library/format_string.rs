@@ -1,6 +1,7 @@
 //! The function `format`, and the check of its literal arguments.
 
-use crate::ast::{Expr, ExprId, ExprKind};
+use opkit_syntax::cel::{Expr, ExprId, ExprKind};
+
 use crate::checker::Checked;
 use crate::library::convert;
 use crate::types::Type;

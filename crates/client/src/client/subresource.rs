@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::Client;
 use crate::rest::Target;
-use crate::{Call, Kind, Object, ObjectKey, Patch, RequestError, Verb, codec};
+use crate::{ApplyConfiguration, Call, Kind, Object, ObjectKey, Patch, RequestError, Verb, codec};
 
 /// Typed client of a subresource; see [`Client::status`] and [`Client::subresource`].
 ///
@@ -90,6 +90,22 @@ impl SubresourceClient {
     pub async fn apply<K: Object>(&self, object: &K) -> Result<K, RequestError> {
         let client = &self.client;
         client.apply_subresource(object, Some(&self.name)).await
+    }
+
+    /// Applies only the fields of the subresource that an apply configuration sets. Besides the
+    /// subresource, the configuration must contain only a name and a namespace.
+    ///
+    /// # Errors
+    /// Same as [`Client::apply`].
+    ///
+    /// # Cancel safety
+    /// Same as [`Client::get`].
+    pub async fn apply_configuration<A: ApplyConfiguration>(
+        &self,
+        configuration: &A,
+    ) -> Result<A::Object, RequestError> {
+        let client = &self.client;
+        client.apply_part(configuration, Some(&self.name)).await
     }
 
     /// Sends a create request with `body` to the subresource, such as `token` of a ServiceAccount.

@@ -5,9 +5,11 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, LitStr, Path, Token};
 
-use crate::arguments::{Argument, SCALE, Value};
+use super::scale::Scale;
+use crate::arguments::{Argument, Value};
 use crate::column::{self, Column};
 use crate::errors::Errors;
+use crate::keywords::Rule;
 use crate::names;
 
 /// Definition of a custom resource: names, scope, status, printer columns and `scale`.
@@ -22,15 +24,25 @@ pub(super) struct Definition {
     pub(super) short_names: Vec<String>,
     categories: Vec<String>,
     pub(super) derives: Vec<Path>,
-    scale: Option<Scale>,
-    selectable: Vec<String>,
-    columns: Vec<Column>,
+    pub(super) scale: Option<Scale>,
+    pub(super) selectable: Vec<LitStr>,
+    pub(super) columns: Vec<Column>,
+    more: More,
+    /// Position of `apply`, if the kind has an apply configuration.
+    pub(super) apply: Option<Span>,
 }
 
-struct Scale {
-    spec_replicas_path: String,
-    status_replicas_path: String,
-    label_selector_path: Option<String>,
+/// Optional parts of the definition.
+#[derive(Default)]
+struct More {
+    labels: Vec<(String, String)>,
+    annotations: Vec<(String, String)>,
+    is_unserved: bool,
+    is_deprecated: bool,
+    /// Warning that API servers send to clients of a deprecated version.
+    deprecation_warning: Option<String>,
+    /// CEL rules of the whole object.
+    object_rules: Vec<Rule>,
 }
 
 /// Arguments of `#[opkit::kind(...)]` that were parsed so far. Required arguments may be missing.
@@ -47,8 +59,10 @@ struct ParsedArguments {
     categories: Vec<String>,
     derives: Vec<Path>,
     scale: Option<(Scale, Span)>,
-    selectable: Vec<String>,
+    selectable: Vec<LitStr>,
     columns: Vec<Column>,
+    more: More,
+    apply: Option<Span>,
 }
 
 impl Definition {
@@ -91,6 +105,8 @@ impl Definition {
             scale: parsed.scale.map(|(scale, _)| scale),
             selectable: parsed.selectable,
             columns: parsed.columns,
+            more: parsed.more,
+            apply: parsed.apply,
         })
     }
 
@@ -164,10 +180,11 @@ impl Definition {
             is_namespaced,
             short_names,
             categories,
-            selectable,
             ..
         } = self;
+        let selectable = self.selectable.iter().map(LitStr::value);
         let kind = self.kind.to_string();
+        let more = self.more.tokens();
         let columns = of_fields.chain(&self.columns).map(Column::tokens);
         let scale = match &self.scale {
             Some(scale) => {
@@ -189,14 +206,102 @@ impl Definition {
                 columns: &[#(#columns),*],
                 selectable: &[#(#selectable),*],
                 scale: #scale,
+                #more
             }
+        }
+    }
+}
+
+impl More {
+    /// Generates the fields of the `KindTable` for the optional parts.
+    fn tokens(&self) -> TokenStream {
+        let pairs = |pairs: &[(String, String)]| {
+            let pairs = pairs.iter().map(|(key, value)| quote!((#key, #value)));
+            quote!(&[#(#pairs),*])
+        };
+        let (labels, annotations) = (pairs(&self.labels), pairs(&self.annotations));
+        let Self { is_deprecated, .. } = self;
+        let is_served = !self.is_unserved;
+        let warning = match &self.deprecation_warning {
+            Some(warning) => quote!(::core::option::Option::Some(#warning)),
+            None => quote!(::core::option::Option::None),
+        };
+        let rules = self.object_rules.iter().map(Rule::tokens);
+        quote! {
+            labels: #labels,
+            annotations: #annotations,
+            is_served: #is_served,
+            is_deprecated: #is_deprecated,
+            deprecation_warning: #warning,
+            rules: &[#(#rules),*],
+        }
+    }
+
+    /// Parses one of the optional arguments. Returns false if the argument is not one of them.
+    fn take(&mut self, argument: &Argument) -> syn::Result<bool> {
+        match argument.name.to_string().as_str() {
+            "label" => {
+                let (key, value) = argument.pair()?;
+                if !names::is_label_value(&value.value()) {
+                    let message = format!(
+                        "{:?} is not a valid label value: write at most 63 letters, digits, `-`, `_` and `.`",
+                        value.value()
+                    );
+                    return Err(Error::new_spanned(value, message));
+                }
+                self.labels.push((qualified(&key)?, value.value()));
+            }
+            "annotation" => {
+                let (key, value) = argument.pair()?;
+                self.annotations.push((qualified(&key)?, value.value()));
+            }
+            "unserved" => {
+                argument.flag()?;
+                self.is_unserved = true;
+            }
+            "deprecated" => {
+                self.is_deprecated = true;
+                if let Value::None = argument.value {
+                    return Ok(true);
+                }
+                let warning = argument.string()?;
+                let text = warning.value();
+                if text.is_empty() || text.len() > 256 || text.chars().any(char::is_control) {
+                    let message = "a deprecation warning is one line of 1 to 256 bytes";
+                    return Err(Error::new_spanned(warning, message));
+                }
+                self.deprecation_warning = Some(text);
+            }
+            "object_rule" => self.object_rules.push(Rule::parse(argument)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Returns the key of a label or annotation, after checking it.
+fn qualified(key: &LitStr) -> syn::Result<String> {
+    match key.value() {
+        text if names::is_qualified_name(&text) => Ok(text),
+        text => {
+            let message = format!(
+                "{text:?} is not a valid key: write a name, or a domain and a name, such as \"example.com/name\""
+            );
+            Err(Error::new_spanned(key, message))
         }
     }
 }
 
 impl ParsedArguments {
     fn take(&mut self, argument: &Argument) -> syn::Result<()> {
+        if self.more.take(argument)? {
+            return Ok(());
+        }
         match argument.name.to_string().as_str() {
+            "apply" => {
+                argument.flag()?;
+                self.apply = Some(argument.name.span());
+            }
             "group" => {
                 self.group = Some(checked(
                     argument,
@@ -237,53 +342,22 @@ impl ParsedArguments {
                 self.derives.extend(paths);
             }
             "scale" => self.scale = Some((Scale::parse(argument)?, argument.name.span())),
-            "selectable" => self.selectable.push(column::path(&argument.string()?)?),
+            "selectable" => self.selectable.push(selectable(&argument.string()?)?),
             _ => self.columns.push(Column::of_struct(argument)?),
         }
         Ok(())
     }
 }
 
-impl Scale {
-    fn parse(argument: &Argument) -> syn::Result<Self> {
-        let (mut spec, mut status, mut selector) = (None, None, None);
-        for argument in argument.list(SCALE)? {
-            let (part, place) = match argument.is("spec_replicas_path") {
-                true => (&mut spec, ".spec."),
-                false if argument.is("status_replicas_path") => (&mut status, ".status."),
-                false => (&mut selector, "."),
-            };
-            let path = argument.string()?;
-            if !path.value().starts_with(place) {
-                let message = format!("`{}` must start with `{place}`", argument.name);
-                return Err(Error::new_spanned(path, message));
-            }
-            *part = Some(path.value());
-        }
-        match (spec, status) {
-            (Some(spec_replicas_path), Some(status_replicas_path)) => Ok(Self {
-                spec_replicas_path,
-                status_replicas_path,
-                label_selector_path: selector,
-            }),
-            _ => Err(argument.expected(
-                "scale(spec_replicas_path = \".spec.replicas\", status_replicas_path = \".status.readyReplicas\")",
-            )),
-        }
+/// Returns the path of a selectable field, after checking it.
+fn selectable(path: &LitStr) -> syn::Result<LitStr> {
+    column::path(path)?;
+    let is_metadata = path.value().starts_with(".metadata");
+    if is_metadata || !opkit_syntax::jsonpath::is_simple(&path.value()) {
+        let message = "a selectable field is below `.spec` or `.status`, and its path consists of field names only";
+        return Err(Error::new_spanned(path, message));
     }
-
-    fn tokens(&self) -> TokenStream {
-        let (spec, status) = (&self.spec_replicas_path, &self.status_replicas_path);
-        let selector = match &self.label_selector_path {
-            Some(path) => quote!(::core::option::Option::Some(#path)),
-            None => quote!(::core::option::Option::None),
-        };
-        quote!(::opkit::__private::kinds::Scale {
-            spec_replicas_path: #spec,
-            status_replicas_path: #status,
-            label_selector_path: #selector,
-        })
-    }
+    Ok(path.clone())
 }
 
 /// Returns the name of the kind. If the user wrote none, the name is that of the spec struct

@@ -1,73 +1,57 @@
-//! `#[opkit::schema]` on an enum with unit variants: generates a string schema with the keyword
-//! `enum`.
+//! `#[opkit::schema]` on an enum without data: generates a string schema with the keyword `enum`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Error, Fields, parse_quote};
+use syn::{Data, Error, parse_quote};
 
-use crate::arguments::{self, ENUM, VARIANT};
+use super::variant::Enum;
 use crate::derives::Derives;
 use crate::errors::Errors;
-use crate::field::reject_foreign;
 use crate::names;
 
-pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
-    reject_foreign(&input.attrs)?;
-    let mut case = None;
-    for argument in arguments::take(&mut input.attrs, ENUM)? {
-        let name = argument.string()?;
-        if !names::CASES.contains(&name.value().as_str()) {
-            let message = format!("`rename_all` must be one of {}", names::CASES.join(", "));
-            return Err(Error::new_spanned(name, message));
-        }
-        case = Some(name.value());
-    }
+pub(super) fn expand(parsed: Enum) -> syn::Result<TokenStream> {
+    let Enum {
+        mut input,
+        variants,
+        case,
+        own,
+    } = parsed;
+    let mut errors = Errors::default();
+    let mut values: Vec<String> = Vec::new();
     let Data::Enum(data) = &mut input.data else {
         return Err(Error::new_spanned(&input.ident, "expected an enum"));
     };
-    let mut errors = Errors::default();
-    let mut values: Vec<String> = Vec::new();
-    for variant in &mut data.variants {
-        if let Some(value) = errors.take(value_of(variant, case.as_deref())) {
-            if values.contains(&value) {
-                let message = format!("two variants have the JSON value {value:?}");
-                errors.push(Error::new_spanned(&variant.ident, message));
-            }
-            variant.attrs.push(parse_quote!(#[serde(rename = #value)]));
-            values.push(value);
+    for (variant, written) in variants.iter().zip(&mut data.variants) {
+        if variant.is_other {
+            // serde tries this variant after the others, and so reads any string with it.
+            written.attrs.push(parse_quote!(#[serde(untagged)]));
+            continue;
         }
+        let name = variant.ident.to_string();
+        let value = names::variant(&name, case.as_deref().unwrap_or_default());
+        let value = variant.rename.clone().unwrap_or(value);
+        if values.contains(&value) {
+            let message = format!("two variants have the JSON value {value:?}");
+            errors.push(Error::new(variant.ident.span(), message));
+        }
+        written.attrs.push(parse_quote!(#[serde(rename = #value)]));
+        values.push(value);
     }
     let values = errors.none_or(values)?;
-    if values.is_empty() {
-        let message = "an enum without variants has no values";
-        return Err(Error::new_spanned(&input.ident, message));
-    }
-    let derives = Derives::take(&mut input.attrs)?;
-    let derives = derives.tokens(&["Copy", "PartialEq", "Eq"]);
+    let has_other = variants.iter().any(|variant| variant.is_other);
+    let more: &[&str] = match has_other {
+        true => &["PartialEq", "Eq"],
+        false => &["Copy", "PartialEq", "Eq"],
+    };
+    let derives = Derives::take(&mut input.attrs)?.tokens(more);
+    let own = own.tokens();
     Ok(quote! {
         #derives
         #[serde(crate = "::opkit::__private::serde")]
         #[schemars(
             crate = "::opkit::__private::schemars",
-            transform = ::opkit::__private::kinds::UnitEnum(&[#(#values),*])
+            transform = ::opkit::__private::kinds::UnitEnum { values: &[#(#values),*], own: #own }
         )]
         #input
     })
-}
-
-fn value_of(variant: &mut syn::Variant, case: Option<&str>) -> syn::Result<String> {
-    reject_foreign(&variant.attrs)?;
-    if !matches!(variant.fields, Fields::Unit) {
-        let message = format!(
-            "`{}` has fields: `#[opkit::schema]` supports only enums with unit variants, which are strings in Kubernetes; \
-             write a struct with an optional field for each alternative",
-            variant.ident
-        );
-        return Err(Error::new_spanned(&variant.fields, message));
-    }
-    let mut value = names::variant(&variant.ident.to_string(), case.unwrap_or_default());
-    for argument in arguments::take(&mut variant.attrs, VARIANT)? {
-        value = argument.string()?.value();
-    }
-    Ok(value)
 }

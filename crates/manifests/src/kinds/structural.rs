@@ -7,10 +7,11 @@ use schemars::transform::{AddNullable, Transform, transform_subschemas};
 use serde_json::{Map, Value, json};
 
 use super::SchemaOf;
+use super::schema::{Rule, add_rules};
 
-/// Returns the schema of an object with this spec and status. The description of the schema is that
-/// of the spec.
-pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
+/// Returns the schema of an object with this spec and status, and with these rules of the whole
+/// object. The description of the schema is that of the spec.
+pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>, rules: &[Rule]) -> Value {
     // As kube's derive does, but without its rule that makes optional quantities nullable.
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;
@@ -37,6 +38,7 @@ pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     if let Some(description) = description {
         root.insert("description".to_owned(), description);
     }
+    add_rules(root.ensure_object(), rules);
     for transform in generator.transforms_mut() {
         transform.transform(&mut root);
     }
@@ -55,6 +57,11 @@ impl Transform for KubernetesTypes {
             return;
         };
         bound_integers(schema);
+        // kube's transform removes the types of the alternatives.
+        if schema.contains_key("x-kubernetes-int-or-string") && schema.contains_key("anyOf") {
+            let types = json!([{"type": "integer"}, {"type": "string"}]);
+            schema.insert("anyOf".to_owned(), types);
+        }
         for name in ["items", "additionalProperties"] {
             schema.entry(name).and_modify(accept_anything);
         }

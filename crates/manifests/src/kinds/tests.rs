@@ -15,6 +15,12 @@ const TABLE: KindTable = KindTable {
     columns: &[],
     selectable: &[],
     scale: None,
+    labels: &[],
+    annotations: &[],
+    is_served: true,
+    is_deprecated: false,
+    deprecation_warning: None,
+    rules: &[],
 };
 
 /// Returns the served schema of a spec.

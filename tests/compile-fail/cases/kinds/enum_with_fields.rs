@@ -1,9 +1,10 @@
-//! An enum whose variants have fields.
+//! Variants with several fields.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 
 #[opkit::schema]
 pub enum Power {
     Mains,
-    Battery(i32),
+    Battery { hours: i32 },
+    Solar(i32, i32),
 }

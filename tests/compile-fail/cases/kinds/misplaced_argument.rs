@@ -18,7 +18,7 @@ pub struct Part {
 }
 
 #[opkit::schema]
-#[opkit(rule("true"))]
+#[opkit(min = 1)]
 pub enum Region {
     Eu,
 }

@@ -1,0 +1,47 @@
+//! Checks of an operator that need all of its types, and no control plane.
+
+mod crds;
+mod samples;
+
+use opkit_controller::Result;
+use opkit_operator::Operator;
+
+use crate::TestError;
+
+/// Checks what neither the macros nor the compiler can: the CRDs of the operator, with the API
+/// server's own validation, and the objects in `config/samples`.
+///
+/// The errors name the kind, the version and the field: schemas that are not structural, defaults
+/// that their own schema forbids, types and costs of CEL rules, list keys, selectable fields, and
+/// sample objects that a server would refuse or whose unknown fields it would drop. All problems
+/// are in one error.
+///
+/// # Errors
+/// If a server would refuse one of the CRDs or samples.
+///
+/// # Examples
+/// ```
+/// use opkit_operator::Operator;
+///
+/// # mod robots { pub fn operator() -> opkit_operator::Operator { opkit_operator::Operator::new("a") } }
+/// fn the_operator_is_sound() -> opkit_controller::Result {
+///     opkit_envtest::check(&robots::operator())
+/// }
+/// # the_operator_is_sound().unwrap();
+/// ```
+pub fn check(operator: &Operator) -> Result<()> {
+    let crds = crds::json(operator)?;
+    let mut problems = crds::problems(&crds);
+    problems.extend(samples::problems(&crds)?);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(TestError::Unsound {
+            name: operator.name().to_owned(),
+            report: problems.join("\n"),
+        }
+        .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

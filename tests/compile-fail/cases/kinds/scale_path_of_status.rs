@@ -1,0 +1,20 @@
+//! A path of `scale` to a field that the status does not have.
+#![allow(dead_code, unused_imports)]
+use opkit::prelude::*;
+
+#[opkit::kind(group = "example.com", version = "v1", namespaced, status = RobotStatus, scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas"))]
+pub struct RobotSpec {
+    pub replicas: i32,
+}
+
+#[opkit::status]
+pub struct RobotStatus {
+    pub node: Option<Node>,
+    pub observed_generation: Option<i64>,
+    pub conditions: Conditions,
+}
+
+#[opkit::schema]
+pub struct Node {
+    pub name: String,
+}
