@@ -45,6 +45,46 @@ pub enum PatchError {
     Unprocessable(String),
 }
 
+/// An object that cannot be converted to another version.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConversionError {
+    /// The value is not a JSON object.
+    #[error("only objects can be converted to another version")]
+    NotAnObject,
+    /// The object is of a kind for which there are no conversions.
+    #[error("there is no conversion for kind {kind:?} of {api_version:?}")]
+    UnknownKind {
+        /// API group and version.
+        api_version: String,
+        /// Kind.
+        kind: String,
+    },
+    /// The kind does not have the version.
+    #[error("{kind} of {group} has no version {version:?}; its versions are {versions}")]
+    UnknownVersion {
+        /// API group.
+        group: String,
+        /// Kind.
+        kind: String,
+        /// Missing version.
+        version: String,
+        /// Versions of the kind.
+        versions: String,
+    },
+    /// The object does not fit the Rust type of its version.
+    #[error("{object} does not fit the type of version {version}")]
+    Decode {
+        /// Namespace and name of the object.
+        object: String,
+        /// Version of the object.
+        version: String,
+        /// Error of serde.
+        #[source]
+        cause: serde_json::Error,
+    },
+}
+
 /// A selector that cannot be parsed. The message of the error is that of Kubernetes' response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]

@@ -5,6 +5,7 @@
 //!
 //! - [`identity`]: names of kinds and resources, and the paths at which the API serves them.
 //! - [`scheme`]: registry of Rust types and their kinds, with defaults and conversion.
+//! - [`conversion`]: conversion between the versions of a kind, without loss.
 //! - [`schema`]: OpenAPI v3 and structural schemas, parsed once.
 //! - [`structural`]: pruning, defaulting and validation of objects.
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
@@ -18,6 +19,7 @@
 //! - [`conditions`] and [`readiness`]: conditions of an object, and whether the object is ready.
 
 pub mod conditions;
+pub mod conversion;
 mod error;
 mod golang;
 pub mod identity;

@@ -17,8 +17,8 @@
 //!
 //! [`Kind`] and [`ObjectKey`] identify the object of a request; [`add_built_in_kinds`] registers
 //! Kubernetes' own kinds in a scheme; [`retry_on_conflict`] repeats a read and a write after a
-//! conflict with another client's write. For logs, use kube's [`Api`]; with the feature `ws`, also
-//! for exec, attach and port-forward.
+//! conflict with another client's write; [`StorageMigration`] rewrites the stored objects of a CRD.
+//! For logs, use kube's [`Api`]; with the feature `ws`, also for exec, attach and port-forward.
 
 mod apply;
 mod backoff;
@@ -42,6 +42,7 @@ mod rest;
 mod retry;
 mod scale;
 mod seam;
+mod storage_migration;
 mod transport;
 
 pub use apply::ApplyConfiguration;
@@ -81,6 +82,9 @@ pub use scale::ScaleClient;
 pub use seam::PlannedChange;
 pub use seam::{
     Effect, Exchange, RecordedBody, RecordedOutcome, Rule, Seam, SeamLayer, SeamService,
+};
+pub use storage_migration::{
+    MigrationError, MigrationOptions, MigrationProgress, StorageMigration,
 };
 pub use transport::{
     ClientOptions, LayeredService, Metrics, RateLimit, ResponseBody, RetryOptions, Warning,

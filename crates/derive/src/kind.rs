@@ -4,12 +4,14 @@
 mod definition;
 mod paths;
 mod scale;
+pub(crate) mod versions;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, parse_quote};
 
 use self::definition::Definition;
+use self::versions::Versions;
 use crate::apply;
 use crate::arguments::{self, KIND, STRUCT};
 use crate::errors::Errors;
@@ -18,6 +20,7 @@ use crate::schema::Struct;
 
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
+    let (versions, attribute) = Versions::take(attribute)?;
     let arguments = errors.take(arguments::parse(attribute, KIND));
     let own = errors.take(arguments::take(&mut input.attrs, KIND.and(STRUCT)));
     let ident = input.ident.clone();
@@ -42,7 +45,7 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     let Some(checks) = errors.take(paths::checks(&parsed, &definition)) else {
         return errors.none_or(TokenStream::new());
     };
-    let root = root(&parsed, &definition);
+    let root = root(&parsed, &definition, &versions);
     let apply = definition.apply.map(|span| {
         let spec = apply::configuration(&parsed);
         let root = apply::root(&parsed, &definition.kind, definition.status.as_ref(), span);
@@ -67,7 +70,7 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
 }
 
 /// Generates the root type of the kind: a struct with metadata, spec and status.
-fn root(spec: &Struct, definition: &Definition) -> TokenStream {
+fn root(spec: &Struct, definition: &Definition, versions: &Versions) -> TokenStream {
     let input = spec.input();
     let columns = spec.columns();
     let table = definition.table(columns);
@@ -130,6 +133,13 @@ fn root(spec: &Struct, definition: &Definition) -> TokenStream {
         Some(_) => quote!(4 + usize::from(self.status.is_some())),
         None => quote!(4),
     };
+    let hub = versions.hub(definition, spec);
+    let table_crd = versions.add_to(&quote! {
+        TABLE.crd(
+            ::opkit::__private::schemars::SchemaGenerator::subschema_for::<#spec>,
+            #status_schema,
+        )
+    });
     let derives = &definition.derives;
     let resource = definition.resource();
     let short_names = &definition.short_names;
@@ -204,14 +214,13 @@ fn root(spec: &Struct, definition: &Definition) -> TokenStream {
 
         #has_status
 
+        #hub
+
         #[automatically_derived]
         impl ::opkit::__private::kube::CustomResourceExt for #kind {
             fn crd() -> #crd {
                 const TABLE: ::opkit::__private::kinds::KindTable = #table;
-                TABLE.crd(
-                    ::opkit::__private::schemars::SchemaGenerator::subschema_for::<#spec>,
-                    #status_schema,
-                )
+                #table_crd
             }
 
             fn crd_name() -> &'static str {

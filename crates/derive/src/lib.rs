@@ -22,6 +22,7 @@ mod signature;
 mod status;
 mod typed_client;
 mod types;
+mod version;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -122,6 +123,30 @@ pub fn kind(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn schema(attribute: TokenStream, item: TokenStream) -> TokenStream {
     declared(schema::expand, attribute, item)
+}
+
+/// Declares another version of a kind by its spec, or of a type within a kind, with the conversions
+/// to the hub: the version that controllers and webhooks use. The hub names its versions in
+/// `#[opkit::kind(..., versions(...))]`.
+///
+/// The struct has all fields of the version. `#[opkit(...)]` on a field declares what became of the
+/// field in the hub: `renamed`, `moved`, `split`, `removed` or `changed_with`. A field without
+/// such an argument has the same name in the hub. `#[opkit(added(...))]` on the struct lists the
+/// fields that only the hub has. The guide `docs/versions.md` describes all arguments.
+///
+/// ```text
+/// #[opkit::version(of = super::Robot, version = "v1alpha1", deprecated = "use v1")]
+/// #[opkit(added(paused = false))]
+/// pub struct RobotSpec {
+///     #[opkit(renamed = replicas, min = 0)]
+///     pub size: i32,
+///     #[opkit(removed)]
+///     pub legacy_mode: Option<bool>,
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn version(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    declared(version::expand, attribute, item)
 }
 
 /// Declares the status of a kind. The struct implements `Default`, and no field is required in the

@@ -14,12 +14,14 @@ use kube::client::Body;
 use kube::config::Kubeconfig;
 use opkit_apiserver::{Options, Server};
 use opkit_client::{ClientOptions, DeleteOptions, Kind, ObjectKey, RestClient, WriteOptions};
+use opkit_operator::Operator;
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::TestError;
 use crate::binaries::{self, Binaries};
 use crate::error::refused;
+use crate::webhooks;
 
 /// Field manager that creates the namespaces of tests.
 const MANAGER: &str = "opkit-test";
@@ -196,6 +198,24 @@ impl Backend {
                 "it needs many servers of its own, and only embedded ones start in milliseconds",
             ),
             _ => None,
+        }
+    }
+
+    /// Serves the webhooks of an operator to the control plane.
+    ///
+    /// # Errors
+    /// [`TestError::Skipped`] if the control plane cannot reach the webhooks.
+    pub(crate) fn serve_webhooks(&self, operator: &Operator) -> Result<(), TestError> {
+        match self {
+            Self::Embedded(server) => {
+                webhooks::serve(server, operator);
+                Ok(())
+            }
+            Self::Binaries(_) | Self::Cluster if operator.versions().is_empty() => Ok(()),
+            Self::Binaries(_) | Self::Cluster => Err(TestError::Skipped {
+                reason: "a server outside of this process cannot call the conversion webhook"
+                    .to_owned(),
+            }),
         }
     }
 

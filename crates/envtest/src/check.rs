@@ -6,18 +6,20 @@ mod samples;
 use opkit_controller::Result;
 use opkit_operator::Operator;
 
-use crate::TestError;
+use crate::{TestError, round_trip};
 
 /// Checks what neither the macros nor the compiler can: the CRDs of the operator, with the API
 /// server's own validation, and the objects in `config/samples`.
 ///
 /// The errors name the kind, the version and the field: schemas that are not structural, defaults
 /// that their own schema forbids, types and costs of CEL rules, list keys, selectable fields, and
-/// sample objects that a server would refuse or whose unknown fields it would drop. All problems
-/// are in one error.
+/// sample objects that a server would refuse or whose unknown fields it would drop. For kinds with
+/// several versions, 200 random objects of each version are converted to each other version and
+/// back, or as many as the environment variable `OPKIT_ROUND_TRIPS` sets. All problems are in one
+/// error.
 ///
 /// # Errors
-/// If a server would refuse one of the CRDs or samples.
+/// If a server would refuse one of the CRDs or samples, or if a conversion loses a value.
 ///
 /// # Examples
 /// ```
@@ -33,6 +35,7 @@ pub fn check(operator: &Operator) -> Result<()> {
     let crds = crds::json(operator)?;
     let mut problems = crds::problems(&crds);
     problems.extend(samples::problems(&crds)?);
+    problems.extend(round_trip::operator_problems(operator));
     match problems.is_empty() {
         true => Ok(()),
         false => Err(TestError::Unsound {

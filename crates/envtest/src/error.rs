@@ -86,7 +86,8 @@ pub enum TestError {
         /// Text of the operator's error.
         cause: String,
     },
-    /// An API server would refuse the CRDs or samples of an operator.
+    /// An API server would refuse the CRDs or samples of an operator, or a conversion between two
+    /// versions loses values.
     #[error("operator {name} is not sound\n{report}")]
     Unsound {
         /// Name of the operator.

@@ -16,7 +16,9 @@ mod fixtures;
 mod golden;
 mod report;
 mod roles;
+mod round_trip;
 mod runner;
+mod webhooks;
 
 pub use backend::Capability;
 pub use binaries::BinariesError;
@@ -26,5 +28,6 @@ pub use denials::DeniedRequest;
 pub use error::TestError;
 pub use fixtures::fixtures;
 pub use golden::golden;
+#[doc(hidden)]
 #[doc(hidden)]
 pub use runner::run;

@@ -51,7 +51,8 @@ pub fn run<F: Future<Output = Result>>(
             error @ (TestError::Timeout { .. }
             | TestError::Denied { .. }
             | TestError::DoesNotStay { .. }
-            | TestError::Golden { .. }),
+            | TestError::Golden { .. }
+            | TestError::Unsound { .. }),
         ) => panic!("{module}::{name}: {error}"),
         _ => panic!("{module}::{name}: {error}"),
     }

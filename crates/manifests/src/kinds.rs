@@ -5,6 +5,7 @@ mod fields;
 mod schema;
 mod structural;
 mod union;
+pub mod versions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 

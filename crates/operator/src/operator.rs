@@ -12,13 +12,14 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use opkit_apimachinery::conversion::KindVersions;
 use opkit_client::Kind;
 use opkit_controller::metrics::Labelled;
 use opkit_controller::{
     AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
     MapContext, MetricsRegistry, Object, Reference, Result,
 };
-use opkit_manifests::{PolicyRule, Rbac};
+use opkit_manifests::{PolicyRule, Rbac, kinds};
 
 pub use self::run::{RunOptions, ServerAddresses};
 use self::state::Setup;
@@ -66,6 +67,8 @@ type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 pub struct Operator {
     name: String,
     crds: Vec<CustomResourceDefinition>,
+    /// Versions of the kinds that have more than one.
+    versions: Vec<KindVersions>,
     controllers: Vec<AnyController>,
     namespaces: Vec<String>,
     rules: Vec<PolicyRule>,
@@ -98,6 +101,7 @@ impl Operator {
         Self {
             name: name.into(),
             crds: Vec::new(),
+            versions: Vec::new(),
             controllers: Vec::new(),
             namespaces: Vec::new(),
             rules: Vec::new(),
@@ -113,9 +117,18 @@ impl Operator {
         }
     }
 
-    /// Adds a kind that this operator defines; `manifests` prints its CRD.
+    /// Adds a kind that this operator defines; `manifests` prints its CRD. If the kind has several
+    /// versions, then the operator serves their conversion.
     pub fn crd<K: CustomResourceExt + Object>(mut self) -> Self {
-        self.crds.push(K::crd());
+        let (mut crd, versions) = kinds::versions::collect(K::crd);
+        if !versions.is_empty() {
+            let (namespace, name) = self.webhook_service();
+            let (namespace, name) = (namespace.as_str(), name.as_str());
+            let service = kinds::versions::WebhookService { namespace, name };
+            kinds::versions::set_conversion(&mut crd, service);
+        }
+        self.crds.push(crd);
+        self.versions.extend(versions);
         self
     }
 
@@ -467,6 +480,18 @@ impl Operator {
     /// Returns the CRDs of the kinds that this operator defines.
     pub fn crds(&self) -> Vec<CustomResourceDefinition> {
         self.crds.clone()
+    }
+
+    /// Returns the versions of the kinds that have more than one, with their conversions. The
+    /// operator serves these conversions at `/convert`.
+    pub fn versions(&self) -> &[KindVersions] {
+        &self.versions
+    }
+
+    /// Returns the namespace and the name of the Service of the operator's webhooks.
+    pub fn webhook_service(&self) -> (String, String) {
+        let name = &self.name;
+        (format!("{name}-system"), format!("{name}-webhook-service"))
     }
 
     /// Returns the controllers.

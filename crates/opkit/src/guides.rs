@@ -27,3 +27,6 @@ pub mod observability {}
 #[doc = include_str!("guides/links.md")]
 #[doc = include_str!("../../../docs/testing.md")]
 pub mod testing {}
+#[doc = include_str!("guides/links.md")]
+#[doc = include_str!("../../../docs/versions.md")]
+pub mod versions {}

@@ -59,6 +59,7 @@
 //! | I want to | method |
 //! |---|---|
 //! | declare a kind | [`#[opkit::kind]`](macro@kind), [`#[opkit::schema]`](macro@schema), [`#[opkit::status]`](macro@status), [`Operator::crd`] |
+//! | serve several versions of a kind | [`#[opkit::version]`](macro@version), [`guides::versions`] |
 //! | keep a child as I describe it | [`Controller::owns`], [`Context::apply`] |
 //! | delete children that I no longer apply | [`Context::prune`] |
 //! | create an object once, such as a Secret with a password | [`Context::create_once`] |
@@ -104,6 +105,7 @@
 //! | guide | |
 //! |---|---|
 //! | [`guides::kinds`] | kinds, their schemas and the CRDs that follow from them |
+//! | [`guides::versions`] | several versions of a kind, conversion, migration of stored objects |
 //! | [`guides::controller`] | sources, reconciles, children, finalizers, states, leader election |
 //! | [`guides::testing`] | tests on the embedded control plane and on real Kubernetes |
 //! | [`guides::envtest`] | the embedded API server for test suites in Go and other languages |
@@ -185,7 +187,7 @@ pub use opkit_controller::{
 /// }
 /// ```
 pub use opkit_derive::TypedClient;
-pub use opkit_derive::{kind, main, reconcile, schema, status, test};
+pub use opkit_derive::{kind, main, reconcile, schema, status, test, version};
 pub use opkit_events::EventType;
 pub use opkit_operator::{Operator, PolicyRule, clap};
 

@@ -42,6 +42,8 @@ mod sources;
 mod stuck;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod versions;
 
 /// Guide to the cache; its examples run as tests.
 #[cfg(doctest)]
@@ -71,3 +73,7 @@ pub struct Testing;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/kinds.md")]
 pub struct Kinds;
+/// Guide to versions; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/versions.md")]
+pub struct Versions;

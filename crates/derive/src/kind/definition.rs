@@ -110,6 +110,10 @@ impl Definition {
         })
     }
 
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
     pub(super) fn has_scale(&self) -> bool {
         self.scale.is_some()
     }
@@ -362,7 +366,7 @@ fn selectable(path: &LitStr) -> syn::Result<LitStr> {
 
 /// Returns the name of the kind. If the user wrote none, the name is that of the spec struct
 /// without the suffix `Spec`.
-fn kind(spec: &Ident, written: Option<LitStr>) -> syn::Result<Ident> {
+pub(super) fn kind(spec: &Ident, written: Option<LitStr>) -> syn::Result<Ident> {
     let name = spec.to_string();
     let kind = match &written {
         Some(kind) => {

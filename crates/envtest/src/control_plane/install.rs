@@ -18,6 +18,7 @@ impl ControlPlane {
     /// # Errors
     /// If the server refuses a CRD, or does not serve it in time.
     pub async fn install(&self, operator: &Operator) -> Result {
+        self.inner.backend.serve_webhooks(operator)?;
         let crds = operator.crds();
         if self.inner.backend.is_shared() && is_cluster_wide(operator) {
             self.lock_cluster_scope().await;

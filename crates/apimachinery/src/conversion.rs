@@ -1,0 +1,419 @@
+//! Conversion of objects between the versions of a kind, without loss.
+//!
+//! One version of a kind is the *hub*; each other version, a *spoke*, has two functions that
+//! convert to the hub and from it. Such functions lose the fields that the other version does not
+//! have. [`KindVersions::convert`] finds out what they lost, by converting the result back, and
+//! keeps it in the annotation [`ANNOTATION`] of the converted object. When the object is converted
+//! again, the kept values are restored:
+//!
+//! - An object that is converted to another version and back is the same again, and the annotation
+//!   is removed when nothing is left to keep.
+//! - A value is restored only if the field still has the value that it had when the value was kept.
+//!   A client that edits a field in the other version therefore always wins.
+//! - Items of lists of the type `map` are found by their keys. Other lists are restored only as a
+//!   whole.
+//! - A kept value that the schema does not allow is not restored, because a user can edit the
+//!   annotation. CEL rules are not evaluated.
+//! - The annotations of an object stay within 256 KiB, the limit of Kubernetes. If the kept values
+//!   do not fit, the largest ones are lost, with a warning.
+//!
+//! [`review`] converts the objects of a ConversionReview, the request of an API server to a
+//! conversion webhook. This module does no I/O.
+
+mod annotation;
+mod difference;
+mod hash;
+mod notes;
+mod restore;
+mod review;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use self::annotation::ANNOTATION;
+pub use self::difference::{Difference, Step, differences};
+pub use self::notes::{Container, FieldNote, Notes};
+pub use self::review::{Review, review};
+pub use crate::error::ConversionError;
+use crate::schema::Schema;
+
+use self::annotation::Kept;
+use self::restore::restore;
+
+/// Fields of an object by name.
+pub type Fields = Map<String, Value>;
+
+/// A function that converts fields of an object to another version. If the argument `is_reversed`
+/// is true, the function also converts the result back, and returns both.
+pub type Convert = fn(Fields, is_reversed: bool) -> Result<Conversion, serde_json::Error>;
+
+/// Result of a [`Convert`] function.
+#[derive(Clone, Debug, Default)]
+pub struct Conversion {
+    /// Fields in the other version.
+    pub fields: Fields,
+    /// Fields after the conversion back to the first version.
+    pub reversed: Fields,
+}
+
+/// Functions that convert the objects of one version to the hub, and from the hub.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    /// Fields of the object that the functions take, such as `spec`. The other fields are not
+    /// changed. Of `metadata`, the functions may change labels and annotations only.
+    pub fields: &'static [&'static str],
+    /// Converts the fields to the hub.
+    pub to_hub: Convert,
+    /// Converts the fields of the hub to this version.
+    pub from_hub: Convert,
+    /// Returns what the declaration of the version states about its fields, for each field of the
+    /// object that the functions take. Returns `None` if the conversions are functions for the
+    /// whole object, about which nothing is known.
+    pub notes: fn(field: &str) -> Option<Notes>,
+}
+
+/// A version of a kind that is not the hub.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Spoke {
+    /// Name of the version, such as `v1alpha1`.
+    pub name: String,
+    /// Schema of the whole object in this version.
+    pub schema: Arc<Schema>,
+    /// Functions to and from the hub.
+    pub functions: Functions,
+}
+
+/// The versions of one kind, which [converts](KindVersions::convert) objects between them.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use opkit_apimachinery::conversion::{Conversion, Fields, Functions, KindVersions};
+/// use opkit_apimachinery::schema::Schema;
+/// use serde_json::{Value, json};
+///
+/// /// Renames a field of the spec, and drops all other fields.
+/// fn rename(mut fields: Fields, from: &str, to: &str) -> Fields {
+///     let size = fields["spec"][from].take();
+///     fields.insert("spec".into(), json!({to: size}));
+///     fields
+/// }
+/// fn there_and_back(fields: Fields, from: &str, to: &str) -> Conversion {
+///     let fields = rename(fields, from, to);
+///     Conversion { reversed: rename(fields.clone(), to, from), fields }
+/// }
+/// let functions = Functions {
+///     fields: &["spec"],
+///     to_hub: |fields, _| Ok(there_and_back(fields, "size", "replicas")),
+///     from_hub: |fields, _| Ok(there_and_back(fields, "replicas", "size")),
+///     notes: |_| None,
+/// };
+/// let schema = Arc::new(Schema::default());
+/// let robot = KindVersions::new("example.com", "Robot", "v1", schema.clone())
+///     .spoke("v1alpha1", schema, functions);
+///
+/// let old = json!({
+///     "apiVersion": "example.com/v1alpha1", "kind": "Robot", "metadata": {"name": "one"},
+///     "spec": {"size": 3, "legacy": true},
+/// });
+/// let hub = robot.convert(old.clone(), "v1")?.object;
+/// assert_eq!(hub["spec"], json!({"replicas": 3}));
+/// assert!(hub["metadata"]["annotations"]["opkit.dev/conversion"].is_string());
+/// assert_eq!(robot.convert(hub, "v1alpha1")?.object, old);
+/// # Ok::<(), opkit_apimachinery::conversion::ConversionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KindVersions {
+    group: String,
+    kind: String,
+    hub: String,
+    hub_schema: Arc<Schema>,
+    spokes: Vec<Spoke>,
+}
+
+/// A converted object.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The object in the other version.
+    pub object: Value,
+    /// Kept values that were lost because the annotations of the object would have been too large.
+    pub lost: usize,
+}
+
+impl KindVersions {
+    /// Creates a kind with only the hub. The schema is that of the whole object.
+    pub fn new(
+        group: impl Into<String>,
+        kind: impl Into<String>,
+        hub: impl Into<String>,
+        schema: Arc<Schema>,
+    ) -> Self {
+        Self {
+            group: group.into(),
+            kind: kind.into(),
+            hub: hub.into(),
+            hub_schema: schema,
+            spokes: Vec::new(),
+        }
+    }
+
+    /// Adds a version.
+    #[must_use]
+    pub fn spoke(
+        mut self,
+        name: impl Into<String>,
+        schema: Arc<Schema>,
+        functions: Functions,
+    ) -> Self {
+        self.spokes.push(Spoke {
+            name: name.into(),
+            schema,
+            functions,
+        });
+        self
+    }
+
+    /// Returns the API group.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the name of the hub.
+    pub fn hub(&self) -> &str {
+        &self.hub
+    }
+
+    /// Returns the versions that are not the hub.
+    pub fn spokes(&self) -> &[Spoke] {
+        &self.spokes
+    }
+
+    /// Returns the names of all versions, the hub first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let spokes = self.spokes.iter().map(|spoke| spoke.name.as_str());
+        std::iter::once(self.hub.as_str()).chain(spokes)
+    }
+
+    /// Returns the schema of a version.
+    pub fn schema(&self, version: &str) -> Option<&Arc<Schema>> {
+        match version == self.hub {
+            true => Some(&self.hub_schema),
+            false => self.find(version).map(|spoke| &spoke.schema),
+        }
+    }
+
+    /// Converts an object of this kind to another version, such as `v1`.
+    ///
+    /// # Errors
+    /// If the object is not of this kind or has no version of it, if the kind has no such version,
+    /// or if the object does not fit the Rust type of its version.
+    pub fn convert(&self, object: Value, to: &str) -> Result<Converted, ConversionError> {
+        let Value::Object(mut object) = object else {
+            return Err(ConversionError::NotAnObject);
+        };
+        let from = self.version_of(&object)?.to_owned();
+        if !self.names().any(|name| name == to) {
+            return Err(self.unknown_version(to));
+        }
+        let api_version = Value::String(format!("{}/{to}", self.group));
+        if from == to {
+            return Ok(Converted {
+                object: Value::Object(object),
+                lost: 0,
+            });
+        }
+        object.insert("apiVersion".to_owned(), api_version);
+        // A bookmark of a watch has only metadata.
+        if !object.contains_key("spec") && !object.contains_key("status") {
+            return Ok(Converted {
+                object: Value::Object(object),
+                lost: 0,
+            });
+        }
+        let mut kept = Kept::take(&mut object);
+        if let Some(spoke) = self.find(&from) {
+            self.convert_to_hub(spoke, &mut object, &mut kept)?;
+        }
+        // The object is in the hub now; values that were kept for the hub are restored or outdated.
+        kept.remove(&self.hub);
+        if let Some(spoke) = self.find(to) {
+            self.convert_from_hub(spoke, &mut object, &mut kept)?;
+        }
+        let lost = kept.store(&mut object);
+        Ok(Converted {
+            object: Value::Object(object),
+            lost,
+        })
+    }
+
+    /// Converts an object of a spoke to the hub. Values that the hub cannot express are kept for
+    /// the spoke.
+    fn convert_to_hub(
+        &self,
+        spoke: &Spoke,
+        object: &mut Fields,
+        kept: &mut Kept,
+    ) -> Result<(), ConversionError> {
+        let fail = |cause| decoding(object_name(object), &spoke.name, cause);
+        let functions = &spoke.functions;
+        let original = selected(object, functions.fields);
+        let converted = (functions.to_hub)(original.clone(), true).map_err(fail)?;
+        let entries = kept.take_version(&self.hub);
+        let restored = restore(converted, &entries, &self.hub_schema, |fields| {
+            (functions.from_hub)(fields, false).map(|conversion| conversion.fields)
+        });
+        let (fields, reversed) = restored;
+        let schema = &spoke.schema;
+        kept.set(&spoke.name, differences(&reversed, &original, schema));
+        replace(object, functions.fields, fields);
+        Ok(())
+    }
+
+    /// Converts an object of the hub to a spoke. Values that the spoke cannot express are kept for
+    /// the hub.
+    fn convert_from_hub(
+        &self,
+        spoke: &Spoke,
+        object: &mut Fields,
+        kept: &mut Kept,
+    ) -> Result<(), ConversionError> {
+        let fail = |cause| decoding(object_name(object), &self.hub, cause);
+        let functions = &spoke.functions;
+        let original = selected(object, functions.fields);
+        let converted = (functions.from_hub)(original.clone(), true).map_err(fail)?;
+        let entries = kept.take_version(&spoke.name);
+        let restored = restore(converted, &entries, &spoke.schema, |fields| {
+            (functions.to_hub)(fields, false).map(|conversion| conversion.fields)
+        });
+        let (fields, reversed) = restored;
+        kept.set(
+            &self.hub,
+            differences(&reversed, &original, &self.hub_schema),
+        );
+        replace(object, functions.fields, fields);
+        Ok(())
+    }
+
+    fn find(&self, version: &str) -> Option<&Spoke> {
+        self.spokes.iter().find(|spoke| spoke.name == version)
+    }
+
+    /// Returns the version of an object, after checking that the object is of this kind.
+    fn version_of<'a>(&self, object: &'a Fields) -> Result<&'a str, ConversionError> {
+        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if group != self.group || kind != self.kind {
+            return Err(ConversionError::UnknownKind {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            });
+        }
+        match self.names().any(|name| name == version) {
+            true => Ok(version),
+            false => Err(self.unknown_version(version)),
+        }
+    }
+
+    fn unknown_version(&self, version: &str) -> ConversionError {
+        ConversionError::UnknownVersion {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+            version: version.to_owned(),
+            versions: self.names().collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl fmt::Display for KindVersions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.kind, self.group)
+    }
+}
+
+/// Returns copies of the fields that conversion functions take. Of the metadata, only the names,
+/// the labels and the annotations are copied.
+fn selected(object: &Fields, names: &[&str]) -> Fields {
+    let mut fields = Fields::new();
+    for name in names {
+        let value = match *name {
+            "metadata" => Some(Value::Object(metadata_of(object))),
+            name => object.get(name).cloned(),
+        };
+        fields.extend(value.map(|value| ((*name).to_owned(), value)));
+    }
+    fields
+}
+
+fn metadata_of(object: &Fields) -> Fields {
+    const CONVERTED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    let fields = metadata.into_iter().flatten();
+    fields
+        .filter(|(name, _)| CONVERTED.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Replaces the fields of the object that were converted. Of the metadata, only the labels and the
+/// annotations are replaced.
+fn replace(object: &mut Fields, names: &[&str], mut fields: Fields) {
+    for name in names {
+        let new = fields.remove(*name);
+        if *name == "metadata" {
+            replace_metadata(object, new);
+            continue;
+        }
+        match new {
+            Some(new) => object.insert((*name).to_owned(), new),
+            None => object.remove(*name),
+        };
+    }
+}
+
+fn replace_metadata(object: &mut Fields, new: Option<Value>) {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else {
+        return;
+    };
+    for name in ["labels", "annotations"] {
+        match new.as_ref().and_then(|new| new.get(name)) {
+            Some(new) if new.is_object() => metadata.insert(name.to_owned(), new.clone()),
+            _ => metadata.remove(name),
+        };
+    }
+}
+
+/// Returns the namespace and the name of an object for error messages.
+fn object_name(object: &Fields) -> String {
+    let text = |name: &str| {
+        let value = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(name));
+        value.and_then(Value::as_str)
+    };
+    let name = text("name").unwrap_or("without a name");
+    match text("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+fn decoding(object: String, version: &str, cause: serde_json::Error) -> ConversionError {
+    ConversionError::Decode {
+        object,
+        version: version.to_owned(),
+        cause,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Migration of stored objects to another storage version.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use opkit::client::{MigrationError, MigrationOptions, StorageMigration};
+use opkit::prelude::*;
+use opkit::testing::Capability;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+/// A kind whose storage version changes from v1alpha1 to v1.
+mod probe {
+    use opkit::prelude::*;
+
+    #[opkit::kind(
+        group = "fleet.opkit.dev",
+        version = "v1",
+        namespaced,
+        versions(v1alpha1::Probe)
+    )]
+    pub(crate) struct ProbeSpec {
+        #[opkit(min = 0)]
+        pub replicas: i32,
+    }
+
+    pub(crate) mod v1alpha1 {
+        #[opkit::version(of = super::Probe, version = "v1alpha1")]
+        pub(crate) struct ProbeSpec {
+            #[opkit(renamed = replicas)]
+            pub size: i32,
+            #[opkit(removed)]
+            pub legacy: Option<String>,
+        }
+    }
+
+    pub(super) fn operator() -> Operator {
+        Operator::new("probe-operator").crd::<Probe>()
+    }
+}
+
+const CRD: &str = "probes.fleet.opkit.dev";
+
+async fn store_as(plane: &ControlPlane, version: &str) -> opkit::Result {
+    let api: Api<CustomResourceDefinition> = Api::all(plane.client());
+    let mut crd = api.get(CRD).await?;
+    for listed in &mut crd.spec.versions {
+        listed.storage = listed.name == version;
+    }
+    api.replace(CRD, &PostParams::default(), &crd).await?;
+    Ok(())
+}
+
+async fn stored_versions(plane: &ControlPlane) -> opkit::Result<Vec<String>> {
+    let api: Api<CustomResourceDefinition> = Api::all(plane.client());
+    let status = api.get(CRD).await?.status.unwrap_or_default();
+    Ok(status.stored_versions.unwrap_or_default())
+}
+
+fn probes(plane: &ControlPlane, version: &str) -> Api<DynamicObject> {
+    let gvk = GroupVersionKind::gvk("fleet.opkit.dev", version, "Probe");
+    let resource = ApiResource::from_gvk_with_plural(&gvk, "probes");
+    Api::default_namespaced_with(plane.client(), &resource)
+}
+
+/// Creates objects that are stored as v1alpha1, and makes v1 the storage version.
+async fn old_objects(plane: &ControlPlane, count: u32) -> opkit::Result {
+    plane.install(&probe::operator()).await?;
+    store_as(plane, "v1alpha1").await?;
+    let api = probes(plane, "v1alpha1");
+    for at in 0..count {
+        let object = serde_json::from_value(json!({
+            "apiVersion": "fleet.opkit.dev/v1alpha1", "kind": "Probe",
+            "metadata": {"name": format!("probe-{at:05}")}, "spec": {"size": 1, "legacy": "x"},
+        }))?;
+        api.create(&PostParams::default(), &object).await?;
+    }
+    store_as(plane, "v1").await?;
+    assert_eq!(stored_versions(plane).await?, ["v1", "v1alpha1"]);
+    Ok(())
+}
+
+fn fast() -> MigrationOptions {
+    let mut options = MigrationOptions::default();
+    options.rate = 1_000_000;
+    options
+}
+
+/// Returns the resourceVersions of all objects. Each write of an object gives it another one.
+async fn versions(plane: &ControlPlane) -> opkit::Result<HashSet<String>> {
+    let list = probes(plane, "v1")
+        .list_metadata(&ListParams::default())
+        .await?;
+    let versions = list.items.into_iter();
+    Ok(versions
+        .filter_map(|item| item.metadata.resource_version)
+        .collect())
+}
+
+/// The variable `OPKIT_MIGRATION_OBJECTS` sets the number of objects.
+#[opkit::test]
+async fn a_migration_that_was_interrupted_is_started_again(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::OwnServer)?;
+    let count: usize =
+        std::env::var("OPKIT_MIGRATION_OBJECTS").map_or(Ok(1_000), |it| it.parse())?;
+    old_objects(&plane, u32::try_from(count)?).await?;
+    let before = versions(&plane).await?;
+
+    // The first process is killed in the middle.
+    let seen = Arc::new(AtomicU64::new(0));
+    let (stop, counter) = (CancellationToken::new(), seen.clone());
+    let (client, stopped) = (plane.client(), stop.clone());
+    let first = async move {
+        let migration = StorageMigration::of(client, CRD).await?;
+        assert_eq!(
+            (migration.storage_version(), migration.old_versions()),
+            ("v1", vec!["v1alpha1"])
+        );
+        let mut report = |progress: opkit::client::MigrationProgress| {
+            counter.store(progress.done, Ordering::Relaxed);
+            assert_eq!(progress.total, count as u64);
+            if progress.done == count as u64 / 5 * 2 {
+                stopped.cancel();
+            }
+        };
+        migration.run(&fast(), &mut report).await
+    };
+    tokio::select! {
+        finished = first => panic!("{finished:?}"),
+        () = stop.cancelled() => {}
+    }
+    let done = usize::try_from(seen.load(Ordering::Relaxed))?;
+    let half = versions(&plane).await?;
+    let rewritten = half.difference(&before).count();
+    assert!((done..count).contains(&rewritten), "{rewritten} of {done}");
+    assert_eq!(stored_versions(&plane).await?, ["v1", "v1alpha1"]);
+
+    // Meanwhile other clients change and delete objects.
+    let api = probes(&plane, "v1");
+    api.delete("probe-00001", &Default::default()).await?;
+    let (last, other) = (
+        format!("probe-{:05}", count - 1),
+        format!("probe-{:05}", count - 2),
+    );
+    api.delete(&last, &Default::default()).await?;
+    let patch = Patch::Merge(json!({"spec": {"replicas": 2}}));
+    api.patch(&other, &PatchParams::default(), &patch).await?;
+    let half = versions(&plane).await?;
+
+    // The second process finishes, and writes only what the first has not written.
+    let migration = StorageMigration::of(plane.client(), CRD).await?;
+    let progress = migration.run(&fast(), &mut |_| {}).await?;
+    let left = count as u64 - 2;
+    assert_eq!((progress.done, progress.total), (left, left));
+    let after = versions(&plane).await?;
+    // One of the deleted objects and the patched one were not written by the first process.
+    assert_eq!(after.difference(&half).count() + rewritten + 2, count);
+    assert_eq!(stored_versions(&plane).await?, ["v1"]);
+
+    // Nothing was lost.
+    let old = probes(&plane, "v1alpha1").get("probe-00500").await?;
+    assert_eq!(old.data["spec"], json!({"size": 1, "legacy": "x"}));
+    let migration = StorageMigration::of(plane.client(), CRD).await?;
+    assert_eq!(migration.old_versions(), Vec::<&str>::new());
+    migration.run(&fast(), &mut |_| {}).await?;
+    assert_eq!(versions(&plane).await?.difference(&after).count(), 0);
+    Ok(())
+}
+
+#[opkit::test]
+async fn objects_that_the_server_refuses_are_named(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::OwnServer)?;
+    old_objects(&plane, 7).await?;
+    // A policy, because unchanged objects are not validated against a new schema.
+    let patch = Patch::Merge(json!({"spec": {"replicas": 2}}));
+    let params = PatchParams::default();
+    probes(&plane, "v1")
+        .patch("probe-00003", &params, &patch)
+        .await?;
+    let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
+        "metadata": {"name": "probes"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["fleet.opkit.dev"], "apiVersions": ["v1"],
+                "operations": ["UPDATE"], "resources": ["probes"],
+            }]},
+            "validations": [{"expression": "object.spec.replicas > 1"}],
+        },
+    }))?;
+    let binding: ValidatingAdmissionPolicyBinding = serde_json::from_value(json!({
+        "metadata": {"name": "probes"},
+        "spec": {"policyName": "probes", "validationActions": ["Deny"]},
+    }))?;
+    plane.apply(policy).await?;
+    plane.apply(binding).await?;
+    let migration = StorageMigration::of(plane.client(), CRD).await?;
+    let mut reported = 0;
+    let error = migration
+        .run(&fast(), &mut |_| reported += 1)
+        .await
+        .unwrap_err();
+    let MigrationError::Refused { count, objects, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((*count, reported), (6, 7));
+    assert!(
+        objects.contains("probe-00000") && objects.ends_with("..."),
+        "{objects}"
+    );
+    assert_eq!(stored_versions(&plane).await?, ["v1", "v1alpha1"]);
+    Ok(())
+}
+
+#[opkit::test]
+async fn a_cluster_without_the_controller_is_reported(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::OwnServer)?;
+    old_objects(&plane, 1).await?;
+    let migration = StorageMigration::of(plane.client(), CRD).await?;
+    let error = migration
+        .run_by_cluster(Duration::from_secs(1))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, MigrationError::NoController), "{error}");
+    Ok(())
+}
