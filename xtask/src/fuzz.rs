@@ -29,6 +29,8 @@ enum Part {
     Cel,
     /// Bearer tokens and impersonation headers
     Tokens,
+    /// Reviews that are sent to webhooks
+    Webhooks,
 }
 
 /// Runs the test in release mode. A failure prints the input and the seed.
@@ -41,6 +43,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Part::Tokens => (
             "opkit-apiserver",
             "tests::fuzz::credentials_are_never_confused",
+        ),
+        Part::Webhooks => (
+            "opkit-webhook",
+            "tests::fuzz::mutated_requests_get_a_response_of_their_kind",
         ),
     };
     let seed = args.seed.unwrap_or_else(Random::seed);

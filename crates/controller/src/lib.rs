@@ -34,7 +34,7 @@ pub use reconcile::signature;
 pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};
 pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord, Write};
 pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
-pub use state::{Reads, StateContext};
+pub use state::{ReadDeclarations, Reads, StateContext};
 
 /// kube's `finalizer` function, for reconcile functions with kube's signature that handle deletion
 /// themselves. Other controllers declare a finalizer with [`Controller::finalizer`].

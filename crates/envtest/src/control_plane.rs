@@ -29,6 +29,7 @@ mod operators;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod webhooks;
 
 /// Field manager of the objects that a test applies.
 const MANAGER: &str = "opkit-test";
@@ -87,6 +88,8 @@ struct Inner {
     prefixes: Mutex<Vec<String>>,
     /// Kinds and names of the cluster-scoped roles and bindings of operators.
     cluster_roles: Mutex<Vec<(Kind, String)>>,
+    /// Kinds and names of the webhook configurations of operators.
+    webhook_configurations: Mutex<Vec<(Kind, String)>>,
 }
 
 impl fmt::Debug for ControlPlane {
@@ -178,6 +181,7 @@ impl ControlPlane {
                 denials: Denials::default(),
                 prefixes: Mutex::default(),
                 cluster_roles: Mutex::default(),
+                webhook_configurations: Mutex::default(),
             }),
         }
     }
@@ -235,9 +239,10 @@ impl ControlPlane {
     }
 
     /// Installs the CRDs of an operator and runs the operator until the test ends; returns once the
-    /// operator reconciles. On a shared control plane the operator watches only the namespace of
-    /// the test. The operator's own flags have their defaults; neither the arguments nor the
-    /// environment of the test process set them.
+    /// operator reconciles and its webhooks are called. On a cluster, the test of an operator with
+    /// webhooks is skipped, because the cluster cannot reach them. On a shared control plane the
+    /// operator watches only the namespace of the test. The operator's own flags have their
+    /// defaults; neither the arguments nor the environment of the test process set them.
     ///
     /// The operator acts as a ServiceAccount with the roles that its command `manifests` prints. If
     /// one of its requests is denied, the test fails with an error that names the request; see
@@ -295,6 +300,7 @@ impl ControlPlane {
             options.namespaces = vec![self.inner.namespace.clone()];
         }
         options.preflight = self.rights.withheld.is_empty();
+        let webhooks = self.prepare_webhooks(&operator, &mut options)?;
         let client = self.operator_client(&operator, &options).await?;
         let stop = self.inner.stop.clone();
         let failures = self.inner.failures.clone();
@@ -311,7 +317,11 @@ impl ControlPlane {
         });
         // An error means that the operator has stopped, and its failure is recorded.
         let _ = is_ready.wait_for(|ready| *ready).await;
-        self.check_operators()
+        self.check_operators()?;
+        match webhooks {
+            Some(webhooks) => self.register_webhooks(webhooks).await,
+            None => Ok(()),
+        }
     }
 
     /// Applies an object as a user would. An object without a namespace gets the namespace of the
@@ -381,6 +391,7 @@ impl ControlPlane {
         // Before the operators stop: objects with their finalizers could not be deleted without
         // them.
         let removed = backend.remove_namespace(client).await;
+        let unregistered = self.remove_webhooks().await;
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -394,6 +405,7 @@ impl ControlPlane {
             return Err(TestError::Denied { report: unexpected }.into());
         }
         removed?;
+        unregistered?;
         Ok(revoked?)
     }
 

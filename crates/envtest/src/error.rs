@@ -112,6 +112,14 @@ pub enum TestError {
         /// Time that the test waited.
         timeout: Duration,
     },
+    /// The server does not call a webhook of an operator.
+    #[error("the server does not call the webhook {name} within {timeout:?}")]
+    WebhookNotCalled {
+        /// Name of the webhook.
+        name: String,
+        /// Time that the test waited.
+        timeout: Duration,
+    },
     /// A fixture cannot be read.
     #[error("cannot read the objects of {}: {report}", path.display())]
     Fixture {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, ValueEnum};
 
+use crate::operator::WEBHOOK_PORT;
+
 pub(crate) use self::own::CommandLine;
 pub(crate) use self::own::{ArgsType, ParsedArgs};
 
@@ -71,6 +73,15 @@ pub(crate) struct Flags {
     /// Serve /healthz and /readyz on this address, such as :8081; 0 turns the server off
     #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) health_probe_bind_address: BindAddress,
+
+    /// Serve webhooks on this port; 0 turns the server off
+    #[arg(long, default_value_t = WEBHOOK_PORT, value_name = "PORT")]
+    pub(crate) webhook_port: u16,
+
+    /// Directory with tls.crt and tls.key for the webhook server [default: the operator's own
+    /// certificate]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) webhook_cert_path: Option<PathBuf>,
 
     /// Elect a leader: only one replica reconciles at a time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]

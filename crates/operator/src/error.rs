@@ -57,6 +57,14 @@ pub enum OperatorError {
     /// Metrics, health probes or debug information cannot be served.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// A webhook is not valid.
+    #[error("{0}")]
+    Webhook(String),
+    /// The operator has webhooks and no certificate for their server.
+    #[error(
+        "the webhooks have no serving certificate: set --webhook-cert-path, or --webhook-port=0 to serve none"
+    )]
+    NoWebhookCertificate,
     /// The API server does not respond.
     #[error("cannot reach the API server {server}: {}", root(cause))]
     Unreachable {

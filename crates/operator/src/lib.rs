@@ -17,14 +17,18 @@ mod rbac;
 mod telemetry;
 
 pub use error::OperatorError;
-pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses};
+pub use operator::{
+    MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses, WebhookCertificates,
+};
 
 /// Crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
 /// `use opkit::clap;`.
 pub use clap;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
-pub use opkit_manifests::{PolicyRule, Rbac};
+pub use opkit_manifests::{
+    MutatingPolicy, PolicyResource, PolicyRule, Rbac, ValidatingPolicy, WebhookManifests,
+};
 /// Crate of the registry that [`Operator::metrics`] passes, for metric types that opkit does not
 /// have.
 pub use prometheus_client;

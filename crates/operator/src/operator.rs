@@ -3,6 +3,7 @@
 mod check;
 mod run;
 mod state;
+mod webhooks;
 
 use std::fmt;
 use std::future::Future;
@@ -24,6 +25,8 @@ use opkit_manifests::{PolicyRule, Rbac, kinds};
 pub use self::run::{RunOptions, ServerAddresses};
 use self::state::Setup;
 pub use self::state::{MakeState, MakeStateWith};
+pub(crate) use self::webhooks::WEBHOOK_PORT;
+pub use self::webhooks::WebhookCertificates;
 use crate::arguments::ArgsType;
 use crate::namespaces;
 use crate::rbac::Declared;
@@ -76,6 +79,7 @@ pub struct Operator {
     args: Vec<ArgsType>,
     states: Vec<state::Declared>,
     setup: Vec<Setup>,
+    webhooks: webhooks::Webhooks,
     metrics: Vec<RegisterMetrics>,
     healthz: Health,
     readyz: Health,
@@ -108,6 +112,7 @@ impl Operator {
             args: Vec::new(),
             states: Vec::new(),
             setup: Vec::new(),
+            webhooks: webhooks::Webhooks::default(),
             metrics: Vec::new(),
             healthz: Health::new(),
             readyz: Health::new(),
@@ -519,6 +524,7 @@ impl Operator {
         Declared {
             controllers: &self.controllers,
             with_status: with_status.map(resource).collect(),
+            read: self.webhooks.reads().kinds().cloned().collect(),
             rules: &self.rules,
             event_api: self.event_api,
         }

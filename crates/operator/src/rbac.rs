@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use opkit_controller::{AnyController, EventApi, Permission, WatchedKind};
+use opkit_controller::{AnyController, EventApi, Kind, Permission, WatchedKind};
 use opkit_manifests::{PolicyRule, merge};
 
 /// Verbs that an informer needs to cache a kind.
@@ -20,6 +20,8 @@ pub(crate) struct Declared<'a> {
     pub(crate) controllers: &'a [AnyController],
     /// Plural and group of each of the operator's own kinds that has a status.
     pub(crate) with_status: BTreeSet<(String, String)>,
+    /// Kinds that webhooks read from the cache.
+    pub(crate) read: Vec<Kind>,
     /// Rules that the operator declares, for requests that opkit cannot infer.
     pub(crate) rules: &'a [PolicyRule],
     pub(crate) event_api: EventApi,
@@ -70,35 +72,36 @@ impl Declared<'_> {
 
     fn needed(&self) -> Vec<PolicyRule> {
         let mut rules = self.rules.to_vec();
+        rules.extend(self.read.iter().map(|kind| rule(kind, "", &CACHE)));
         for controller in self.controllers {
             let watched = controller.watches();
             let owns = |watched: &WatchedKind| watched.is_owned || watched.is_created_once;
             let owns = watched.iter().any(owns);
             for watched in watched {
-                rules.push(rule(&watched, "", &CACHE));
+                rules.push(rule(&watched.kind, "", &CACHE));
                 if watched.is_owned || watched.is_unowned {
-                    rules.push(rule(&watched, "", &WRITE));
+                    rules.push(rule(&watched.kind, "", &WRITE));
                 }
                 if watched.is_created_once {
-                    rules.push(rule(&watched, "", &CREATE));
+                    rules.push(rule(&watched.kind, "", &CREATE));
                 }
                 if !watched.is_reconciled {
                     continue;
                 }
                 // The object is read from the server if it has changed since it was cached.
                 if controller.has_finalizer() {
-                    rules.push(rule(&watched, "", &["get", "patch"]));
+                    rules.push(rule(&watched.kind, "", &["get", "patch"]));
                 }
                 let kind = &watched.kind;
                 let resource = (kind.plural.clone(), kind.group.clone());
                 if self.with_status.contains(&resource) {
-                    rules.push(rule(&watched, "", &["get"]));
-                    rules.push(rule(&watched, "/status", &["patch"]));
+                    rules.push(rule(&watched.kind, "", &["get"]));
+                    rules.push(rule(&watched.kind, "/status", &["patch"]));
                 }
                 // Clusters with the admission plugin OwnerReferencesPermissionEnforcement require
                 // this before an owner reference may block the owner's deletion.
                 if owns {
-                    rules.push(rule(&watched, "/finalizers", &["update"]));
+                    rules.push(rule(&watched.kind, "/finalizers", &["update"]));
                 }
             }
         }
@@ -106,8 +109,7 @@ impl Declared<'_> {
     }
 }
 
-fn rule(watched: &WatchedKind, subresource: &str, verbs: &[&str]) -> PolicyRule {
-    let kind = &watched.kind;
+fn rule(kind: &Kind, subresource: &str, verbs: &[&str]) -> PolicyRule {
     let resource = format!("{}{subresource}", kind.plural);
     let rule = PolicyRule::new(&kind.group, [resource], verbs.iter().copied());
     match kind.namespaced {

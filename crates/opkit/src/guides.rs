@@ -30,3 +30,5 @@ pub mod testing {}
 #[doc = include_str!("guides/links.md")]
 #[doc = include_str!("../../../docs/versions.md")]
 pub mod versions {}
+#[doc = include_str!("../../../docs/webhooks.md")]
+pub mod webhooks {}

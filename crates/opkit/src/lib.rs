@@ -79,6 +79,7 @@
 //! | share a connection among reconciles | [`Operator::state`], [`Context::state`] |
 //! | declare my own flags | [`Operator::args`], [`clap`] |
 //! | declare my own metrics | [`Operator::metric`], [`metrics`] |
+//! | set defaults that a schema cannot express, or refuse objects | [`Operator::webhook`], [`Webhook`], [`Admission`] |
 //! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
 //! | run several replicas | [`Operator::leader_election`], [`leaderelection`] |
 //! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
@@ -107,6 +108,7 @@
 //! | [`guides::kinds`] | kinds, their schemas and the CRDs that follow from them |
 //! | [`guides::versions`] | several versions of a kind, conversion, migration of stored objects |
 //! | [`guides::controller`] | sources, reconciles, children, finalizers, states, leader election |
+//! | [`guides::webhooks`] | admission webhooks and policies, and what schemas and CEL rules do without them |
 //! | [`guides::testing`] | tests on the embedded control plane and on real Kubernetes |
 //! | [`guides::envtest`] | the embedded API server for test suites in Go and other languages |
 //! | [`guides::observability`] | logs, metrics, traces, health, and `opkit explain` |
@@ -190,6 +192,7 @@ pub use opkit_derive::TypedClient;
 pub use opkit_derive::{kind, main, reconcile, schema, status, test, version};
 pub use opkit_events::EventType;
 pub use opkit_operator::{Operator, PolicyRule, clap};
+pub use opkit_webhook::{Admission, AdmissionRequest, Webhook, WebhookContext};
 
 pub use schemars;
 pub use serde;
@@ -238,6 +241,19 @@ pub mod operator {
     };
 }
 
+/// Webhooks: admission, authentication and authorization, and admission policies.
+pub mod webhook {
+    pub use opkit_operator::{
+        MutatingPolicy, PolicyResource, ValidatingPolicy, WebhookCertificates, WebhookManifests,
+    };
+    pub use opkit_webhook::{
+        Admission, AdmissionObject, AdmissionRequest, AnyWebhook, Authentication, Authorization,
+        CertificateError, CertificateSource, Defaulted, FailurePolicy, LiveError, LiveReads,
+        Operation, ReinvocationPolicy, RuleScope, SideEffects, Webhook, WebhookContext,
+        WebhookRouter,
+    };
+}
+
 /// Control planes for tests, checks of an operator without a control plane, and golden files.
 #[cfg(feature = "test")]
 pub mod testing {
@@ -259,9 +275,10 @@ pub mod prelude {
     #[cfg(feature = "test")]
     pub use crate::testing::{Capability, ControlPlane};
     pub use crate::{
-        Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
-        EventType, MapContext, ObjectKey, Operator, PolicyRule, Quantity, QuantityExt, Readiness,
-        Reference, Request, Result, RunContext, Runnable, Selection, StateContext, predicate,
+        Action, Admission, AdmissionRequest, Cleanup, Condition, ConditionStatus, Conditions,
+        Context, Controller, Error, EventType, MapContext, ObjectKey, Operator, PolicyRule,
+        Quantity, QuantityExt, Readiness, Reference, Request, Result, RunContext, Runnable,
+        Selection, StateContext, Webhook, WebhookContext, predicate,
     };
 }
 

@@ -24,8 +24,20 @@ use crate::ServerError;
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Certificate of a server, which changes when its files change.
+///
+/// # Examples
+/// ```
+/// use std::path::Path;
+/// use std::sync::Arc;
+/// use opkit_servers::{ServerCertificate, ServerError};
+///
+/// fn read() -> Result<Arc<ServerCertificate>, ServerError> {
+///     Ok(Arc::new(ServerCertificate::read(Path::new("/certs"))?))
+/// }
+/// assert!(read().is_err());
+/// ```
 #[derive(Debug)]
-pub(crate) struct ServerCertificate {
+pub struct ServerCertificate {
     current: RwLock<Arc<CertifiedKey>>,
     /// Files of the certificate; `None` for a self-signed certificate.
     files: Option<Files>,
@@ -47,7 +59,10 @@ struct Files {
 impl ServerCertificate {
     /// Reads the files `tls.crt` and `tls.key` in `directory`. A mounted Secret of the type
     /// `kubernetes.io/tls` has files with these names.
-    pub(crate) fn read(directory: &Path) -> Result<Self, ServerError> {
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read, or the certificate cannot be used.
+    pub fn read(directory: &Path) -> Result<Self, ServerError> {
         let files = Files {
             certificate: directory.join("tls.crt"),
             key: directory.join("tls.key"),
@@ -87,7 +102,7 @@ impl ServerCertificate {
 
     /// Registers the counters of reads and of failed reads, unless the certificate is self-signed.
     /// The names are controller-runtime's.
-    pub(crate) fn register(&self, registry: &mut Registry) {
+    pub fn register(&self, registry: &mut Registry) {
         if self.files.is_none() {
             return;
         }
@@ -110,18 +125,15 @@ impl ServerCertificate {
 
     /// Returns a TLS acceptor for HTTP/1.1 that always uses the current certificate.
     pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, rustls::Error> {
-        let config = ServerConfig::builder_with_provider(Arc::new(provider()));
-        let mut config = config
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(self.clone());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsAcceptor::from(Arc::new(config)))
+        acceptor(self.clone())
     }
 
     /// Reads the files every 10 s and never returns. If a read fails, an error is logged and the
     /// current certificate is kept.
-    pub(crate) async fn watch(self: Arc<Self>) {
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the reads; the method can be called again.
+    pub async fn watch(self: Arc<Self>) {
         if self.files.is_none() {
             std::future::pending().await
         }
@@ -203,6 +215,19 @@ impl Files {
             }
         })
     }
+}
+
+/// Returns a TLS acceptor for HTTP/1.1 with the certificates of `resolver`.
+pub(crate) fn acceptor(
+    resolver: Arc<dyn ResolvesServerCert>,
+) -> Result<TlsAcceptor, rustls::Error> {
+    let config = ServerConfig::builder_with_provider(Arc::new(provider()));
+    let mut config = config
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(resolver);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// Returns the TLS implementation. The default of the process is not used, because a program may

@@ -250,9 +250,9 @@ impl HealthServer {
     /// Dropping the future closes all connections immediately.
     pub async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let server = self.clone();
-        let handler: listen::RequestHandler = Arc::new(move |request| {
+        let handler = listen::without_body(move |request| {
             let server = server.clone();
-            async move { server.respond(&request).await }.boxed()
+            async move { server.respond(&request).await }
         });
         info!(address = %self.address, "serving health probes");
         listen::serve(&self.listener, None, handler, stop).await;

@@ -1,9 +1,7 @@
 //! A small HTTP server with the limits of the health and metrics servers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use futures::FutureExt;
 use http::Response;
 use http::request::Parts;
 use http_body_util::Full;
@@ -65,9 +63,9 @@ impl HttpServer {
         F: Fn(Parts) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Response<String>> + Send + 'static,
     {
-        let handler: listen::RequestHandler = Arc::new(move |request| {
+        let handler = listen::without_body(move |request| {
             let response = handler(request);
-            async move { response.await.map(|body| Full::new(body.into())) }.boxed()
+            async move { response.await.map(|body| Full::new(body.into())) }
         });
         listen::serve(&self.listener, None, handler, stop).await;
     }

@@ -3,12 +3,14 @@
 //! - [`HealthServer`] serves `/healthz` and `/readyz` with named checks.
 //! - [`MetricsServer`] serves `/metrics`, with TLS and access control unless it is on loopback.
 //! - [`HttpServer`] serves other short responses, such as debug information.
+//! - [`HttpsServer`] serves requests with bodies, such as those of webhooks, over TLS.
 //! - [`metrics`] has the registry, and counters, gauges and histograms with labels.
 //!
 //! A server binds its address when it is created, so that an address in use is an error at
 //! start-up, and serves until its `CancellationToken` is cancelled. The number of connections, the
-//! time to send a request and the size of its header are limited. No server reads the body of a
-//! request. The crate does not depend on controllers: a manager runs the servers.
+//! time to send a request and the size of its header are limited. Only an [`HttpsServer`] reads the
+//! bodies of requests, within limits. The crate does not depend on controllers: a manager runs the
+//! servers.
 //!
 //! # Examples
 //! ```
@@ -32,12 +34,15 @@ mod certificates;
 mod error;
 mod health;
 mod http_server;
+mod https_server;
 mod listen;
 pub mod metrics;
 mod metrics_server;
 mod process;
 
+pub use certificates::ServerCertificate;
 pub use error::ServerError;
 pub use health::{Health, HealthServer, HealthServerOptions};
 pub use http_server::HttpServer;
+pub use https_server::{BodyError, HttpsServer};
 pub use metrics_server::{MetricsServer, MetricsServerOptions};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -28,7 +29,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use self::connections::{Admission, ConnectionLimits, ConnectionTable, Rejection};
+pub(crate) use self::connections::ConnectionLimits;
+use self::connections::{Admission, ConnectionTable, Rejection};
 use crate::ServerError;
 
 /// Maximum numbers of connections: enough for scrapers and probes of a large cluster, and at most a
@@ -57,9 +59,18 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
-/// Function that returns the response to a request. The body of the request is not read.
+/// Function that returns the response to a request.
 pub(crate) type RequestHandler =
-    Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
+    Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
+
+/// Returns a handler that does not read the bodies of requests.
+pub(crate) fn without_body<F, Fut>(handler: F) -> RequestHandler
+where
+    F: Fn(Parts) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = HttpResponse> + Send + 'static,
+{
+    Arc::new(move |request| handler(request.into_parts().0).boxed())
+}
 
 /// Binds an address and returns the listener with its actual address. Error messages contain
 /// `server`, the name of the server.
@@ -102,8 +113,8 @@ pub(crate) async fn serve(
     serve_within(CONNECTION_LIMITS, listener, tls, handler, stop).await;
 }
 
-/// Serves as [`serve`] does, with limits that a test can choose.
-async fn serve_within(
+/// Serves as [`serve`] does, with other limits.
+pub(crate) async fn serve_within(
     limits: ConnectionLimits,
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
@@ -182,7 +193,7 @@ struct ConnectionSlot {
 impl ConnectionSlot {
     /// Handles a request. If the future is dropped before it completes, the connection stays marked
     /// as busy, so the connection must be closed too.
-    async fn handle(&self, request: Parts) -> HttpResponse {
+    async fn handle(&self, request: Request<Incoming>) -> HttpResponse {
         self.server.table.lock().begin_request(self.id);
         let response = (self.server.handler)(request).await;
         self.server.table.lock().end_request(self.id);
@@ -223,7 +234,7 @@ async fn serve_connection(stream: TcpStream, tls: Option<TlsAcceptor>, slot: Con
 /// Serves requests until the connection is closed, too old, or the server stops.
 async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, slot: &ConnectionSlot) {
     let service = service_fn(async |request: Request<Incoming>| {
-        Ok::<_, Infallible>(slot.handle(request.into_parts().0).await)
+        Ok::<_, Infallible>(slot.handle(request).await)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

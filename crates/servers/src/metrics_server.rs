@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use opkit_client::RestClient;
@@ -147,9 +146,9 @@ impl MetricsServer {
         }
         let is_secure = filter.is_some();
         let scrape = Arc::new(ScrapeHandler { filter, registry });
-        let handler: listen::RequestHandler = Arc::new(move |request| {
+        let handler = listen::without_body(move |request| {
             let scrape = scrape.clone();
-            async move { scrape.respond(&request).await }.boxed()
+            async move { scrape.respond(&request).await }
         });
         info!(address = %self.address, is_secure, "serving metrics");
         let serving = listen::serve(&self.listener, tls, handler, stop);

@@ -6,6 +6,7 @@
 mod children;
 mod scaler;
 mod shop;
+mod webhook;
 
 use opkit::k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use opkit::k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
@@ -45,6 +46,7 @@ pub fn operator() -> Operator {
                 // Children of the other controller: read and watched, never applied or pruned here.
                 .watches_owners::<Deployment>(),
         )
+        .webhook(webhook::webhook())
         // The scaler calls the API directly, which opkit cannot infer.
         .rule(PolicyRule::new("apps", ["deployments/scale"], ["patch"]))
         .leader_election("shop-operator.opkit.dev")

@@ -44,6 +44,8 @@ mod stuck;
 mod testing;
 #[cfg(test)]
 mod versions;
+#[cfg(test)]
+mod webhooks;
 
 /// Guide to the cache; its examples run as tests.
 #[cfg(doctest)]
@@ -69,6 +71,10 @@ pub struct Controller;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]
 pub struct Testing;
+/// Guide to webhooks; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/webhooks.md")]
+pub struct Webhooks;
 /// Guide to kinds; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/kinds.md")]

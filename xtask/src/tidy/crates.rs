@@ -63,7 +63,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("opkit-random", &[]),
     ("opkit-servers", &["opkit-client"]),
     ("opkit-syntax", &[]),
-    ("opkit-webhook", &["opkit-apimachinery"]),
+    ("opkit-webhook", &["opkit-controller"]),
     ("opkit-workqueue", &["opkit-random"]),
 ];
 

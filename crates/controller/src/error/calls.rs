@@ -317,8 +317,8 @@ pub enum ReadError {
     },
     /// No controller of the operator declares the kind.
     #[error(
-        "no controller caches the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..)",
-        kind.kind, kind.kind, kind.kind
+        "no controller caches the kind {0}: declare it with .owns::<{0}>() or .watches::<{0}>(..), in a webhook with .reads::<{0}>()",
+        kind.kind
     )]
     NotCached {
         /// The kind that is not declared.

@@ -115,6 +115,17 @@ impl Error {
         )
     }
 
+    /// Reports whether a request of opkit or of kube failed because the server, or a webhook, found
+    /// the object not valid.
+    pub fn is_invalid(&self) -> bool {
+        self.any(
+            |_| false,
+            |_| false,
+            RequestError::is_invalid,
+            |status| status.code == 422,
+        )
+    }
+
     pub(crate) fn retry(&self) -> Retry {
         self.retry
     }
@@ -133,6 +144,9 @@ impl Error {
             error.downcast_ref().is_some_and(apply)
                 || error.downcast_ref().is_some_and(write)
                 || error.downcast_ref().is_some_and(request)
+                || error
+                    .downcast_ref::<Box<RequestError>>()
+                    .is_some_and(|it| request(it))
                 || matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if kube(status))
         })
     }
@@ -256,6 +270,9 @@ pub enum ManagerError {
         /// Name of the state's Rust type.
         state: &'static str,
     },
+    /// A webhook reads a state that the operator does not provide.
+    #[error("a webhook reads the state {0}, which is not provided: add .state(..)")]
+    NoWebhookState(&'static str),
     /// The function that creates a state failed.
     #[error("cannot create the state {state}")]
     State {

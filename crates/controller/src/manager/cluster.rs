@@ -25,7 +25,7 @@ pub(super) struct Cluster {
     /// this process is the leader.
     pub(super) leader_events: EventRecorder,
     /// Caches that the user's functions that create states may read.
-    caches: Arc<Caches>,
+    pub(super) caches: Arc<Caches>,
 }
 
 /// The tasks of the informers, and the token that stops them.
@@ -63,7 +63,10 @@ impl Cluster {
         let sources = manager.controllers.iter().flat_map(|it| &it.spec.sources);
         let caches = Caches {
             factory: factory.clone(),
-            watched: sources.map(|source| source.watched.clone()).collect(),
+            watched: (sources.map(|source| &source.watched))
+                .chain(&manager.reads.watched)
+                .cloned()
+                .collect(),
             options: manager.cached.clone(),
             timeout: manager.options.cache_sync_timeout,
         };

@@ -44,7 +44,7 @@ use crate::error::{Error, ManagerError, Permission};
 use crate::reads::MapContext;
 use crate::reads::cross_namespace::{Grants, Reference};
 use crate::record::ReconcileLog;
-use crate::state::{StateContext, StateFactory, StateType, States};
+use crate::state::{ReadDeclarations, StateContext, StateFactory, StateType, States};
 
 /// Options of a [`Manager`].
 #[derive(Debug, Clone)]
@@ -125,6 +125,8 @@ pub struct Manager {
     states: States,
     state_factories: Vec<StateFactory>,
     grants: Grants,
+    /// Kinds and states that the servers read.
+    reads: ReadDeclarations,
     cached: HashMap<TypeId, InformerOptions>,
 }
 
@@ -151,6 +153,7 @@ impl Manager {
             states: States::default(),
             state_factories: Vec::new(),
             grants: Grants::default(),
+            reads: ReadDeclarations::default(),
             cached: HashMap::new(),
         }
     }
@@ -217,6 +220,13 @@ impl Manager {
     /// cached.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.cached.insert(TypeId::of::<K>(), options);
+        self
+    }
+
+    /// Declares kinds and states that a server of this manager reads, such as webhooks: the kinds
+    /// are cached, and the states are created also in a process that is not the leader.
+    pub fn reads(mut self, reads: &ReadDeclarations) -> Self {
+        self.reads.extend(reads);
         self
     }
 
@@ -288,6 +298,12 @@ impl Manager {
                 });
             }
         }
+        for state in &self.reads.states {
+            let mut factories = self.state_factories.iter();
+            if !self.states.has(state) && !factories.any(|factory| factory.state == *state) {
+                return Err(ManagerError::NoWebhookState(state.name));
+            }
+        }
         if let Some(election) = &self.options.leader_election {
             election.check().map_err(ManagerError::LeaderElection)?;
         }
@@ -315,6 +331,7 @@ impl Manager {
         let mut controllers = self.controllers.iter();
         // It is not known which states a runnable reads.
         self.options.leader_election.is_none()
+            || self.reads.states.contains(&state)
             || self.runnables.iter().any(|it| it.group == Group::Other)
             || controllers.any(|AnyController { spec, .. }| {
                 !spec.options.needs_leader_election && spec.state == state

@@ -12,7 +12,7 @@ use opkit_servers::{HealthServer, MetricsServer};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Result;
-use crate::state::States;
+use crate::state::{Caches, Reads, States};
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
@@ -65,6 +65,8 @@ pub struct RunContext {
     pub(crate) client: kube::Client,
     pub(crate) metrics: MetricsRegistry,
     pub(crate) states: Arc<States>,
+    /// Caches of the cluster that the operator runs in.
+    pub(crate) caches: Option<Arc<Caches>>,
 }
 
 impl fmt::Debug for RunContext {
@@ -113,6 +115,14 @@ impl RunContext {
     /// type.
     pub fn state<S: Send + Sync + 'static>(&self) -> Option<Arc<S>> {
         self.states.get()
+    }
+}
+
+impl RunContext {
+    /// Returns the caches of the kinds that controllers and webhooks declare, and starts them.
+    #[doc(hidden)]
+    pub fn reads(&self) -> Option<Reads> {
+        self.caches.as_ref().map(|caches| caches.start())
     }
 }
 

@@ -107,7 +107,9 @@ impl RunningManager {
     async fn start_caches(&mut self) -> Result<(), ManagerError> {
         let controllers = std::mem::take(&mut self.manager.controllers);
         let sources = controllers.iter().flat_map(|it| &it.spec.sources);
-        let watched: Vec<_> = sources.map(|it| it.watched.kind.clone()).collect();
+        let watched = sources.map(|it| &it.watched.kind);
+        let watched = watched.chain(self.manager.reads.kinds());
+        let watched: Vec<_> = watched.cloned().collect();
         let reconciled = controllers.iter().map(|it| (*it.spec.kind).clone());
         let reconciled: Vec<_> = reconciled.collect();
         let timeouts = controllers.iter();
@@ -144,6 +146,11 @@ impl RunningManager {
             cluster.register_cache(&self.manager.options.metrics);
         }
         let mut first_lists = Vec::new();
+        if let Some(home) = self.clusters.first() {
+            for watched in &self.manager.reads.watched {
+                watched.start(&home.factory, &self.manager.cached);
+            }
+        }
         for controller in controllers {
             let (controller, triggers) = resolver.controller(controller);
             let controller = Arc::new(controller);
@@ -184,6 +191,7 @@ impl RunningManager {
                 None => client,
             },
             metrics: self.manager.options.metrics.clone(),
+            caches: self.clusters.first().map(|cluster| cluster.caches.clone()),
             states: states.clone(),
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_cache::{InformerFactory, InformerOptions, Lister, Selection};
+use opkit_cache::{Informer, InformerFactory, InformerOptions, Lister, Selection};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_events::EventRecorder;
 
@@ -79,7 +79,7 @@ pub(crate) struct Caches {
 
 impl Caches {
     /// Starts the informers that are not running yet, and returns reads from their caches.
-    fn start(&self) -> Reads {
+    pub(crate) fn start(&self) -> Reads {
         let mut declared = Declared::default();
         // Whole objects come after metadata: if a kind is cached in both forms, whole objects are
         // read.
@@ -99,8 +99,9 @@ impl Caches {
     }
 }
 
-/// Reads from the caches of the kinds that the operator's controllers declare, in the cluster that
-/// the operator runs in. Cloning is cheap; a task that a state spawns can keep a clone.
+/// Reads from the caches of the kinds that the operator's controllers and webhooks declare, in the
+/// cluster that the operator runs in. Cloning is cheap; a task that a state spawns can keep a
+/// clone.
 #[derive(Clone)]
 pub struct Reads {
     declared: Arc<Declared>,
@@ -149,6 +150,11 @@ impl Reads {
         selection: impl Into<Selection>,
     ) -> Result<Vec<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.list(&selection.into()))
+    }
+
+    /// Returns the informer of a kind.
+    pub(crate) fn informer(&self, watched: &Watched) -> Option<&Informer> {
+        self.declared.typed.get(&watched.type_id?)
     }
 
     fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {

@@ -1,6 +1,7 @@
 //! State that an operator's own code shares between reconciles: clients of other systems, settings.
 
 mod context;
+mod declarations;
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use futures::future::BoxFuture;
 
 pub(crate) use self::context::Caches;
 pub use self::context::{Reads, StateContext};
+pub use self::declarations::ReadDeclarations;
 use crate::error::{Error, ManagerError};
 
 type AnyState = Arc<dyn Any + Send + Sync>;

@@ -82,7 +82,9 @@ impl ControlPlane {
 pub(super) fn is_cluster_wide(operator: &Operator) -> bool {
     let crds = operator.crds();
     let mut controllers = operator.controllers().iter();
+    let mut webhooks = operator.webhooks().iter();
     crds.iter().any(|crd| crd.spec.scope == "Cluster")
+        || webhooks.any(|webhook| !webhook.kind().namespaced)
         || controllers.any(|controller| !controller.kind().namespaced)
 }
 

@@ -7,7 +7,7 @@ use super::*;
 
 /// Returns the YAML of the CRDs, without the permissions.
 fn crds_yaml(crds: &[CustomResourceDefinition]) -> String {
-    let all = print(crds, &Rbac::new("test", Vec::new())).unwrap();
+    let all = print(crds, &Rbac::new("test", Vec::new()), Vec::new()).unwrap();
     let (crds, rbac) = all.split_at(all.find("---\napiVersion: v1\nkind: Namespace").unwrap());
     assert!(rbac.contains("kind: ServiceAccount"));
     crds.to_owned()

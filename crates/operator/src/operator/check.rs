@@ -47,6 +47,7 @@ impl Operator {
         for controller in &self.controllers {
             controller.check(own).map_err(OperatorError::Manager)?;
         }
+        self.webhooks.check()?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use opkit_controller::{
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
     ReconcileLog, Result, until_signal,
 };
+use opkit_webhook::{CertificateSource, WebhookHealth, WebhookRouter};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -66,6 +67,18 @@ pub struct RunOptions {
     pub metrics_cert_path: Option<PathBuf>,
     /// Address to serve `/healthz` and `/readyz` on; `None` turns the server off.
     pub health_probe_bind_address: Option<SocketAddr>,
+    /// Address to serve webhooks on over HTTPS; `None` turns the server off.
+    pub webhook_bind_address: Option<SocketAddr>,
+    /// Directory with `tls.crt` and `tls.key` for the webhook server, which are read again when
+    /// they change.
+    pub webhook_cert_path: Option<PathBuf>,
+    /// Source of the certificate of the webhook server, in place of files.
+    pub webhook_certificates: Option<CertificateSource>,
+    /// Time between the start of a shutdown and the moment at which the webhook server accepts no
+    /// more connections; 5 s by default, and at most half of the grace period.
+    pub webhook_shutdown_delay: Duration,
+    /// Webhooks of the operator once it runs, to call them without a socket; subscribe to get them.
+    pub webhook_router: watch::Sender<Option<Arc<WebhookRouter>>>,
     /// Addresses of the servers once they listen; subscribe to get a port that the operating system
     /// chose.
     pub servers: watch::Sender<ServerAddresses>,
@@ -87,6 +100,8 @@ pub struct ServerAddresses {
     pub metrics: Option<SocketAddr>,
     /// Address of `/healthz` and `/readyz`.
     pub health: Option<SocketAddr>,
+    /// Address of the webhooks.
+    pub webhook: Option<SocketAddr>,
 }
 
 impl Default for RunOptions {
@@ -112,6 +127,11 @@ impl Default for RunOptions {
             metrics_secure: None,
             metrics_cert_path: None,
             health_probe_bind_address: None,
+            webhook_bind_address: None,
+            webhook_cert_path: None,
+            webhook_certificates: None,
+            webhook_shutdown_delay: Duration::from_secs(5),
+            webhook_router: watch::Sender::new(None),
             servers: watch::Sender::default(),
             debug: None,
         }
@@ -136,6 +156,10 @@ impl From<Flags> for RunOptions {
             metrics_secure: flags.metrics_secure,
             metrics_cert_path: flags.metrics_cert_path,
             health_probe_bind_address: flags.health_probe_bind_address.0,
+            webhook_bind_address: Some(flags.webhook_port)
+                .filter(|port| *port != 0)
+                .map(|port| (Ipv6Addr::UNSPECIFIED, port).into()),
+            webhook_cert_path: flags.webhook_cert_path,
             debug,
             ..Default::default()
         }
@@ -161,11 +185,13 @@ impl Operator {
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
                 self.check(&flags.namespace)?;
-                let rbac = self.rbac(&RunOptions::from(flags));
-                Ok(print(
-                    "the manifests",
-                    &manifests::print(&self.crds, &rbac)?,
-                )?)
+                let options = RunOptions::from(flags);
+                let webhooks = self.webhook_manifests(&options);
+                let webhooks = webhooks.map(|webhooks| webhooks.documents());
+                let mut others = webhooks.unwrap_or_default();
+                others.extend_from_slice(self.policies());
+                let printed = manifests::print(&self.crds, &self.rbac(&options), others)?;
+                Ok(print("the manifests", &printed)?)
             }
             Command::Version => {
                 let version = entry::version().unwrap_or("unknown");
@@ -294,6 +320,18 @@ impl Operator {
             manager = manager.controller(controller);
         }
         let mut listening = ServerAddresses::default();
+        let mut readyz = self.readyz;
+        // With a conversion webhook, the caches wait for the webhook, whose Service waits until
+        // this process is ready.
+        if self.webhooks.set.conversion.is_none() {
+            readyz = with_caches(readyz, ready.clone());
+        }
+        let reads = self.webhooks.reads();
+        if let Some(webhooks) = self.webhooks.start(&options).await? {
+            listening.webhook = webhooks.address;
+            readyz = with_webhooks(readyz, webhooks.health);
+            manager = manager.reads(&reads).runnable(webhooks.runnable);
+        }
         if let Some(server) = metrics_server(&options).await? {
             listening.metrics = Some(server.address());
             manager = manager.runnable(server);
@@ -301,7 +339,7 @@ impl Operator {
         if let Some(address) = options.health_probe_bind_address {
             let mut probes = HealthServerOptions::new(address);
             probes.healthz = with_watchdog(self.healthz, watchdog);
-            probes.readyz = with_caches(self.readyz, ready.clone());
+            probes.readyz = readyz;
             let server = HealthServer::listen(probes).await;
             let server = server.map_err(OperatorError::Server)?;
             listening.health = Some(server.address());
@@ -351,6 +389,14 @@ fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchd
             None => Ok(()),
         };
         std::future::ready(result)
+    })
+}
+
+/// Adds the health check of the webhook server, if there is a server.
+fn with_webhooks(readyz: Health, health: Option<WebhookHealth>) -> Health {
+    let Some(health) = health else { return readyz };
+    readyz.check(WebhookHealth::NAME, move || {
+        std::future::ready(health.check())
     })
 }
 

@@ -28,6 +28,7 @@ fn rules_cover_the_declarations_and_no_more() {
     let declared = Declared {
         controllers: &controllers,
         with_status: [("configmaps".to_owned(), String::new())].into(),
+        read: Vec::new(),
         rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
         event_api: EventApi::EventsV1,
     };
@@ -65,6 +66,7 @@ fn events_in_the_core_api_need_another_permission() {
     let declared = Declared {
         controllers: &[],
         with_status: BTreeSet::new(),
+        read: Vec::new(),
         rules: &[],
         event_api: EventApi::CoreV1,
     };
@@ -82,6 +84,7 @@ fn children_without_owner_references_are_written_and_recorded() {
     let declared = Declared {
         controllers: &[controller.into()],
         with_status: BTreeSet::new(),
+        read: Vec::new(),
         rules: &[],
         event_api: EventApi::EventsV1,
     };

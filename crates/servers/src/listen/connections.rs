@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum numbers of connections of a server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ConnectionLimits {
+pub(crate) struct ConnectionLimits {
     /// Maximum for all peers together.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
     /// Maximum for one IP address. At this limit, a new connection replaces a waiting connection of
     /// the same IP address.
-    pub(super) per_peer: usize,
+    pub(crate) per_peer: usize,
 }
 
 /// Connections of one server.

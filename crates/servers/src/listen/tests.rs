@@ -1,6 +1,5 @@
 use std::net::Ipv6Addr;
 
-use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
@@ -20,7 +19,7 @@ async fn start_within(
         arrived.add_permits(1);
         async move {
             permits.acquire().await.unwrap().forget();
-            text(StatusCode::OK, request.uri.path().to_owned())
+            text(StatusCode::OK, request.uri().path().to_owned())
         }
         .boxed()
     });

@@ -1,0 +1,61 @@
+//! The handler of one path of the webhook server, without type parameters.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use opkit_controller::{Reads, RunContext};
+
+use crate::metrics::WebhookMetrics;
+
+/// Handler of the requests to one path: a function from the body of a request to the body of the
+/// response. It does no I/O of its own; only the user's functions may.
+pub(crate) trait ErasedHandler: fmt::Debug + Send + Sync + 'static {
+    /// Returns the size of a body that is refused, in bytes.
+    fn max_bytes(&self) -> usize;
+
+    /// Returns the response to a request whose body cannot be read.
+    fn refuse(&self, code: u16, message: &str) -> Bytes;
+
+    /// Returns the response to a body.
+    fn handle(self: Arc<Self>, body: Bytes, call: Call) -> BoxFuture<'static, Bytes>;
+}
+
+/// What a handler needs besides the body of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// Time that the API server waits for the response.
+    pub(crate) timeout: Duration,
+    pub(crate) services: Arc<Services>,
+    pub(crate) metrics: WebhookMetrics,
+}
+
+/// Caches, client and states that the user's functions may read.
+#[derive(Debug, Default)]
+pub(crate) struct Services {
+    pub(crate) run: Option<RunContext>,
+    pub(crate) reads: Option<Reads>,
+}
+
+impl Services {
+    /// Returns the services of a running operator. The caches of the declared kinds are started.
+    pub(crate) fn new(run: RunContext) -> Self {
+        Self {
+            reads: run.reads(),
+            run: Some(run),
+        }
+    }
+
+    /// Returns the state of type `S`. The unit state always exists.
+    pub(crate) fn state<S: Send + Sync + 'static>(&self) -> Option<Arc<S>> {
+        match &self.run {
+            Some(run) => run.state(),
+            None => {
+                let unit: Arc<dyn std::any::Any + Send + Sync> = Arc::new(());
+                unit.downcast().ok()
+            }
+        }
+    }
+}
