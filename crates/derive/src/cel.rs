@@ -56,6 +56,37 @@ pub(crate) fn uses_old_self(parsed: &Parsed) -> bool {
     is_used
 }
 
+/// Returns the paths of fields below `self` and `oldSelf` in an expression, such as `[node, size]`
+/// of `self.node.size`. A path that is the start of another path is left out.
+pub(crate) fn paths(parsed: &Parsed) -> Vec<Vec<String>> {
+    let mut paths: Vec<Vec<String>> = Vec::new();
+    parsed.expr.walk(&mut |node| {
+        if let Some(path) = path_of(node)
+            && !paths.iter().any(|known| known.starts_with(&path))
+        {
+            paths.push(path);
+        }
+    });
+    paths
+}
+
+/// Returns the path of fields of a node that is a chain of selections. Names that are escaped in
+/// CEL end the path.
+fn path_of(node: &Expr) -> Option<Vec<String>> {
+    let ExprKind::Select { operand, field, .. } = &node.kind else {
+        return None;
+    };
+    let mut path = match &operand.kind {
+        ExprKind::Ident(root) if root == "self" || root == "oldSelf" => Vec::new(),
+        _ => path_of(operand)?,
+    };
+    if field.contains("__") {
+        return None;
+    }
+    path.push(field.clone());
+    Some(path)
+}
+
 /// Creates an error about a position in an expression. Stable Rust cannot point into a literal, so
 /// the message contains the position.
 fn error_at(text: &LitStr, source: &Source, offset: Option<usize>, message: &str) -> Error {

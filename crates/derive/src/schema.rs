@@ -196,6 +196,7 @@ impl Struct {
         let (own, has_defaults) = (own.tokens(), self.role != Role::Status);
         let infos = info::fields(ident, fields);
         let key_checks = fields.iter().map(Field::key_checks);
+        let rule_checks = info::rule_checks(self.own.written_rules(), fields);
         let default = needs_default.then(|| {
             let fields = fields.iter().map(Field::in_default);
             quote! {
@@ -231,6 +232,7 @@ impl Struct {
 
             #infos
             #(#key_checks)*
+            #rule_checks
         }
     }
 }

@@ -23,3 +23,8 @@ async fn a_robot_becomes_ready(plane: ControlPlane) -> opkit::Result {
     plane.delete::<Robot>("robot-one").await?;
     plane.eventually_gone::<Deployment>("robot-one").await
 }
+
+#[test]
+fn the_operator_is_sound() -> opkit::Result {
+    opkit::testing::check(&operator())
+}

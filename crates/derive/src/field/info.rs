@@ -6,6 +6,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::LitStr;
 
 use super::Field;
+use crate::keywords::Rule;
 use crate::types::{self, Class};
 
 impl Field {
@@ -92,6 +93,25 @@ pub(crate) fn path_check(
     let fields = probe(ty);
     let holds = quote!(::opkit::__private::kinds::has_path(#fields, &[#(#path),*]));
     assertion(literal, &holds, &message)
+}
+
+/// Generates the checks that the fields exist that the rules of a struct use below its own fields,
+/// such as `size` in `self.node.size`. The macro has already checked the fields of the struct.
+pub(crate) fn rule_checks<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+    fields: &[Field],
+) -> TokenStream {
+    let checks = rules.filter_map(Rule::paths).flat_map(|(rule, paths)| {
+        paths.into_iter().filter_map(move |path| {
+            let (first, below) = path.split_first()?;
+            let field = fields.iter().find(|field| field.json == *first)?;
+            let ty = types::in_option(&field.ty).unwrap_or(&field.ty);
+            let is_declared = types::class(ty) == Class::Other && types::arguments(ty).is_empty();
+            let is_checked = is_declared && !field.keywords.replaces_schema && !below.is_empty();
+            is_checked.then(|| path_check(rule, "rule", ty, below))
+        })
+    });
+    quote!(#(#checks)*)
 }
 
 /// Generates the implementation of `Fields` for a struct.

@@ -116,6 +116,15 @@ impl Rule {
         }
     }
 
+    /// Returns the literal of the rule, and the paths of fields below `self` that the rule uses.
+    /// There are none for a rule that opkit generates.
+    pub(crate) fn paths(&self) -> Option<(&LitStr, Vec<Vec<String>>)> {
+        let (rule, _) = self.written.as_ref()?;
+        let parsed = cel::parse(rule).ok()?;
+        // The fields of an optional `oldSelf` are behind a method.
+        Some((rule, cel::paths(&parsed)))
+    }
+
     pub(crate) fn tokens(&self) -> TokenStream {
         let Self { rule, .. } = self;
         let option = |text: Option<&String>| match text {

@@ -216,6 +216,13 @@ impl Definition {
     }
 }
 
+impl Definition {
+    /// Returns the CEL rules of the whole object.
+    pub(super) fn object_rules(&self) -> &[Rule] {
+        &self.more.object_rules
+    }
+}
+
 impl More {
     /// Generates the fields of the `KindTable` for the optional parts.
     fn tokens(&self) -> TokenStream {

@@ -11,6 +11,7 @@ use syn::{Error, LitStr};
 use super::definition::Definition;
 use crate::errors::Errors;
 use crate::field::info::path_check;
+use crate::keywords::Rule;
 use crate::schema::Struct;
 
 /// Checks all paths, and generates the checks that need other types.
@@ -29,7 +30,44 @@ pub(super) fn checks(spec: &Struct, definition: &Definition) -> syn::Result<Toke
         .chain(selectable)
         .filter_map(|(what, path)| errors.take(check(&what, path, spec, definition)))
         .collect();
-    errors.none_or(quote!(#(#checks)*))
+    let rules = definition.object_rules().iter().filter_map(Rule::paths);
+    let rules: Vec<TokenStream> = rules
+        .flat_map(|(rule, paths)| paths.into_iter().map(move |path| (rule, path)))
+        .filter_map(|(rule, path)| errors.take(check_rule(rule, &path, spec, definition)))
+        .collect();
+    errors.none_or(quote!(#(#checks)* #(#rules)*))
+}
+
+/// Checks a path of fields in a rule of the whole object.
+fn check_rule(
+    rule: &LitStr,
+    path: &[String],
+    spec: &Struct,
+    definition: &Definition,
+) -> syn::Result<TokenStream> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["spec" | "status", ..] => {
+            let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
+            check_fields("object_rule", rule, &path, spec, definition)
+        }
+        ["apiVersion" | "kind" | "metadata"] | ["metadata", "name" | "generateName", ..] => {
+            Ok(TokenStream::new())
+        }
+        ["metadata", field, ..] => {
+            let message = format!(
+                "object_rule: rules see only `metadata.name` and `metadata.generateName`, not `{field}`"
+            );
+            Err(Error::new_spanned(rule, message))
+        }
+        path => {
+            let field = path.first().copied().unwrap_or_default();
+            let message = format!(
+                "object_rule: an object has no field `{field}`; it has apiVersion, kind, metadata, spec, status"
+            );
+            Err(Error::new_spanned(rule, message))
+        }
+    }
 }
 
 fn check(
@@ -39,6 +77,17 @@ fn check(
     definition: &Definition,
 ) -> syn::Result<TokenStream> {
     let fields = jsonpath::leading_fields(&path.value());
+    check_fields(what, path, &fields, spec, definition)
+}
+
+/// Checks the fields of a path from the root of the object.
+fn check_fields(
+    what: &str,
+    path: &LitStr,
+    fields: &[String],
+    spec: &Struct,
+    definition: &Definition,
+) -> syn::Result<TokenStream> {
     let Some((root, fields)) = fields.split_first() else {
         return Ok(TokenStream::new());
     };
