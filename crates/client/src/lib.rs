@@ -57,7 +57,7 @@ pub use discovery::{
 pub use dynamic::{DynamicClient, DynamicResource, NotAnObject, Unstructured};
 pub use error::{Call, RequestError, one_line};
 pub use fence::{Fence, Fenced};
-pub use hostname::hostname;
+pub use hostname::{hostname, pod_namespace};
 pub use key::ObjectKey;
 pub use kind::Kind;
 /// kube's typed client of one resource. The requests pass through the HTTP stack of the client that

@@ -26,6 +26,8 @@ pub struct Rbac {
     leader_election: bool,
     leader_election_namespace: Option<String>,
     metrics_auth: bool,
+    /// Secret with the webhook certificates, and rules for the objects with a `caBundle`.
+    webhook_certificates: Option<(String, Vec<PolicyRule>)>,
 }
 
 impl Rbac {
@@ -41,6 +43,7 @@ impl Rbac {
             leader_election: false,
             leader_election_namespace: None,
             metrics_auth: false,
+            webhook_certificates: None,
         }
     }
 
@@ -72,6 +75,17 @@ impl Rbac {
     /// clients that read the metrics.
     pub fn metrics_auth(mut self, enabled: bool) -> Self {
         self.metrics_auth = enabled;
+        self
+    }
+
+    /// Adds the permissions of an operator that makes its own webhook certificates: on `secret` in
+    /// its own namespace, and `rules` for the objects whose `caBundle` it writes.
+    pub fn webhook_certificates(
+        mut self,
+        secret: impl Into<String>,
+        rules: Vec<PolicyRule>,
+    ) -> Self {
+        self.webhook_certificates = Some((secret.into(), rules));
         self
     }
 
@@ -121,6 +135,17 @@ impl Rbac {
                 Some(lease_namespace),
                 &[leases],
             );
+        }
+        if let Some((secret, rules)) = &self.webhook_certificates {
+            let verbs = ["get", "list", "update", "watch"];
+            let secrets = [
+                // RBAC cannot limit `create` to a resource name.
+                PolicyRule::new("", ["secrets"], ["create"]),
+                PolicyRule::new("", ["secrets"], verbs).named([secret]),
+            ];
+            let what = "webhook-certificates";
+            self.grant(&mut documents, what, Some(&own), &secrets);
+            self.grant(&mut documents, what, None, rules);
         }
         if self.metrics_auth {
             let reviews = [

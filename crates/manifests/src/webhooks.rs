@@ -95,7 +95,12 @@ impl WebhookManifests {
 
     /// Returns the DNS names under which the API server reaches the Service.
     pub fn dns_names(&self) -> [String; 2] {
-        let host = format!("{}.{}.svc", self.service_name(), self.namespace);
+        self.dns_names_in(&self.namespace)
+    }
+
+    /// Returns the DNS names of the Service if it is in another namespace.
+    pub fn dns_names_in(&self, namespace: &str) -> [String; 2] {
+        let host = format!("{}.{namespace}.svc", self.service_name());
         [host.clone(), format!("{host}.cluster.local")]
     }
 

@@ -60,11 +60,6 @@ pub enum OperatorError {
     /// A webhook is not valid.
     #[error("{0}")]
     Webhook(String),
-    /// The operator has webhooks and no certificate for their server.
-    #[error(
-        "the webhooks have no serving certificate: set --webhook-cert-path, or --webhook-port=0 to serve none"
-    )]
-    NoWebhookCertificate,
     /// The API server does not respond.
     #[error("cannot reach the API server {server}: {}", root(cause))]
     Unreachable {

@@ -17,6 +17,8 @@ mod rbac;
 mod telemetry;
 
 pub use error::OperatorError;
+#[doc(hidden)]
+pub use operator::CONVERSIONS;
 pub use operator::{
     MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses, WebhookCertificates,
 };

@@ -26,7 +26,7 @@ pub use self::run::{RunOptions, ServerAddresses};
 use self::state::Setup;
 pub use self::state::{MakeState, MakeStateWith};
 pub(crate) use self::webhooks::WEBHOOK_PORT;
-pub use self::webhooks::WebhookCertificates;
+pub use self::webhooks::{CONVERSIONS, WebhookCertificates};
 use crate::arguments::ArgsType;
 use crate::namespaces;
 use crate::rbac::Declared;
@@ -125,15 +125,16 @@ impl Operator {
     /// Adds a kind that this operator defines; `manifests` prints its CRD. If the kind has several
     /// versions, then the operator serves their conversion.
     pub fn crd<K: CustomResourceExt + Object>(mut self) -> Self {
-        let (mut crd, versions) = kinds::versions::collect(K::crd);
-        if !versions.is_empty() {
+        let (mut crd, collected) = kinds::versions::collect(K::crd);
+        if let Some(serving) = collected.serving {
+            self.webhooks.serve_conversions(serving);
             let (namespace, name) = self.webhook_service();
             let (namespace, name) = (namespace.as_str(), name.as_str());
             let service = kinds::versions::WebhookService { namespace, name };
             kinds::versions::set_conversion(&mut crd, service);
         }
         self.crds.push(crd);
-        self.versions.extend(versions);
+        self.versions.extend(collected.kinds);
         self
     }
 
@@ -551,11 +552,16 @@ impl Operator {
                 .metrics_secure
                 .unwrap_or(!address.ip().is_loopback())
         });
-        Rbac::new(&self.name, self.rules())
+        let rbac = Rbac::new(&self.name, self.rules())
             .namespaces(namespaces::chosen(&options.namespaces, &self.namespaces))
             .leader_election(election.is_some())
             .leader_election_namespace(lease_namespace)
-            .metrics_auth(protects_metrics)
+            .metrics_auth(protects_metrics);
+        let namespace = rbac.own_namespace();
+        match self.own_certificates(options, &namespace) {
+            Some(own) => rbac.webhook_certificates(own.secret(), own.rules()),
+            None => rbac,
+        }
     }
 }
 

@@ -289,6 +289,7 @@ pub mod __private {
     pub use opkit_controller::signature;
     #[cfg(feature = "test")]
     pub use opkit_envtest::run as test;
+    pub use opkit_operator::CONVERSIONS;
     pub use opkit_operator::entry::main;
     pub use opkit_operator::kinds;
     pub use {k8s_openapi, kube, schemars, serde, serde_json};

@@ -54,6 +54,7 @@ const CRATES: &[(&str, &[&str])] = &[
     (
         "opkit-operator",
         &[
+            "opkit-certificates",
             "opkit-controller",
             "opkit-debug",
             "opkit-manifests",

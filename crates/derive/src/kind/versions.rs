@@ -141,6 +141,7 @@ impl Versions {
                 ::std::vec![
                     #(<#paths as ::opkit::__private::kinds::versions::SpokeOf<Self>>::version()),*
                 ],
+                ::opkit::__private::CONVERSIONS,
             )
         }
     }

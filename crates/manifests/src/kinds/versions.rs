@@ -4,6 +4,7 @@
 mod carried;
 mod functions;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
@@ -101,15 +102,17 @@ impl SpokeVersion {
 }
 
 /// Adds versions to the CustomResourceDefinition of a hub, and sets the version that is stored.
-/// Reports the conversions to the caller of [`collect`].
+/// Reports the conversions to the caller of [`collect`], with the functions that serve them.
 pub fn with_versions(
     mut crd: CustomResourceDefinition,
     storage: &str,
     spokes: Vec<SpokeVersion>,
+    serving: Serving,
 ) -> CustomResourceDefinition {
     COLLECTED.with_borrow_mut(|collected| {
         if let Some(collected) = collected {
-            collected.extend(kind_versions(&crd, &spokes));
+            collected.kinds.extend(kind_versions(&crd, &spokes));
+            collected.serving = Some(serving);
         }
     });
     let definitions = spokes.into_iter().map(|spoke| spoke.definition);
@@ -141,15 +144,27 @@ fn schema(version: &CustomResourceDefinitionVersion) -> Arc<Schema> {
     Arc::new(parsed.unwrap_or_default())
 }
 
+/// Functions of the crate `operator` that serve conversions. Generated code refers to them, and
+/// nothing else does: the linker leaves them out of an operator whose kinds have one version.
+pub type Serving = &'static (dyn Any + Send + Sync);
+
+/// Conversions that were reported during [`collect`].
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Versions of the kinds that have more than one.
+    pub kinds: Vec<KindVersions>,
+    /// Functions that serve their conversion, if there are such kinds.
+    pub serving: Option<Serving>,
+}
+
 thread_local! {
-    /// Conversions that were reported during [`collect`].
-    static COLLECTED: RefCell<Option<Vec<KindVersions>>> = const { RefCell::new(None) };
+    static COLLECTED: RefCell<Option<Collected>> = const { RefCell::new(None) };
 }
 
 /// Calls a function that builds CustomResourceDefinitions, and returns its result with the
 /// conversions of the kinds. A kind of kube's derive has no conversions.
-pub fn collect<T>(build: impl FnOnce() -> T) -> (T, Vec<KindVersions>) {
-    let outer = COLLECTED.replace(Some(Vec::new()));
+pub fn collect<T>(build: impl FnOnce() -> T) -> (T, Collected) {
+    let outer = COLLECTED.replace(Some(Collected::default()));
     let built = build();
     let collected = COLLECTED.replace(outer);
     (built, collected.unwrap_or_default())

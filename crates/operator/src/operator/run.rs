@@ -13,7 +13,7 @@ use opkit_controller::{
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
     ReconcileLog, Result, until_signal,
 };
-use opkit_webhook::{CertificateSource, WebhookHealth, WebhookRouter};
+use opkit_webhook::{CertificateSource, WebhookRouter};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -276,12 +276,14 @@ impl Operator {
     }
 
     async fn manager(
-        self,
+        mut self,
         client: kube::Client,
         options: RunOptions,
         args: ParsedArgs,
     ) -> Result<Manager> {
         self.check(&options.namespaces)?;
+        self.webhooks.convert(&self.versions);
+        let own = self.own_certificates(&options, &self.rbac(&options).own_namespace());
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
         settings.grace_period = options.grace_period;
@@ -299,6 +301,7 @@ impl Operator {
             register(&settings.metrics);
         }
         let names = RestMapper::new(client.clone());
+        let webhook_client = client.clone();
         let mut manager = Manager::new(self.name.clone(), client, settings);
         for (name, connect) in self.clusters {
             let client = connect().await.map_err(|cause| OperatorError::Cluster {
@@ -327,9 +330,11 @@ impl Operator {
             readyz = with_caches(readyz, ready.clone());
         }
         let reads = self.webhooks.reads();
-        if let Some(webhooks) = self.webhooks.start(&options).await? {
+        if let Some(webhooks) = self.webhooks.start(&options, own, webhook_client).await? {
             listening.webhook = webhooks.address;
-            readyz = with_webhooks(readyz, webhooks.health);
+            if let Some(health) = webhooks.health {
+                readyz = readyz.check("webhook", move || std::future::ready(health()));
+            }
             manager = manager.reads(&reads).runnable(webhooks.runnable);
         }
         if let Some(server) = metrics_server(&options).await? {
@@ -389,14 +394,6 @@ fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchd
             None => Ok(()),
         };
         std::future::ready(result)
-    })
-}
-
-/// Adds the health check of the webhook server, if there is a server.
-fn with_webhooks(readyz: Health, health: Option<WebhookHealth>) -> Health {
-    let Some(health) = health else { return readyz };
-    readyz.check(WebhookHealth::NAME, move || {
-        std::future::ready(health.check())
     })
 }
 

@@ -3,6 +3,9 @@
 //! Everything that serves or prints webhooks is called through [`Functions`], which the first
 //! webhook sets. The linker therefore leaves it out of an operator without webhooks.
 
+mod own_certificates;
+
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,16 +17,20 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::authentication::v1::TokenReviewSpec;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
+use opkit_apimachinery::conversion::{self, KindVersions};
+use opkit_certificates::{CertificateKeeper, KeeperOptions};
+use opkit_client::RestClient;
 use opkit_controller::{AnyRunnable, Error, ReadDeclarations, Result, RunContext};
 use opkit_manifests::{MutatingPolicy, ValidatingPolicy, WebhookManifests};
 use opkit_webhook::{
     AnyWebhook, Authentication, AuthenticationWebhook, Authorization, AuthorizationWebhook,
-    CertificateSource, ConversionWebhook, WebhookContext, WebhookHealth, WebhookRouter,
-    WebhookServer, WebhookServerOptions, WebhookSet,
+    CertificateSource, ConversionWebhook, WebhookContext, WebhookRouter, WebhookServer,
+    WebhookServerOptions, WebhookSet,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::own_certificates::OwnCertificates;
 use super::{Operator, RunOptions};
 use crate::OperatorError;
 
@@ -55,11 +62,16 @@ pub(super) struct Webhooks {
     functions: Option<&'static Functions>,
 }
 
+/// The functions for webhooks, for kinds with several versions, whose conversion is a webhook.
+#[doc(hidden)]
+pub static CONVERSIONS: &(dyn Any + Send + Sync) = &FUNCTIONS;
+
 /// Functions for webhooks, which an operator without webhooks does not contain.
 struct Functions {
     check: fn(&WebhookSet) -> Result<(), String>,
     reads: fn(&WebhookSet) -> ReadDeclarations,
     manifests: fn(&WebhookSet, WebhookManifests) -> WebhookManifests,
+    conversion: fn(Vec<KindVersions>) -> ConversionWebhook,
     start: fn(WebhookSet, StartOptions) -> BoxFuture<'static, Result<Started, OperatorError>>,
 }
 
@@ -67,6 +79,7 @@ static FUNCTIONS: Functions = Functions {
     check: WebhookSet::check,
     reads: WebhookSet::reads,
     manifests,
+    conversion,
     start: |set, options| start(set, options).boxed(),
 };
 
@@ -92,22 +105,41 @@ impl Webhooks {
         functions.map_or_else(ReadDeclarations::default, |it| (it.reads)(&self.set))
     }
 
-    /// Prepares the server of the webhooks. Returns `None` if there is no webhook.
+    /// Serves the conversions of kinds with several versions, with the functions in
+    /// [`CONVERSIONS`].
+    pub(super) fn serve_conversions(&mut self, serving: &'static (dyn Any + Send + Sync)) {
+        self.functions = self.functions.or(serving.downcast_ref());
+    }
+
+    /// Sets the kinds whose objects are converted.
+    pub(super) fn convert(&mut self, kinds: &[KindVersions]) {
+        if let (Some(functions), false) = (self.functions, kinds.is_empty()) {
+            self.set.conversion = Some((functions.conversion)(kinds.to_vec()));
+        }
+    }
+
+    /// Prepares the server of the webhooks. Returns `None` if there is no webhook. `own` are the
+    /// operator's own certificates, which are used if the options have no others.
     pub(super) async fn start(
         self,
         options: &RunOptions,
+        own: Option<OwnCertificates>,
+        client: kube::Client,
     ) -> Result<Option<Started>, OperatorError> {
         let Some(functions) = self.functions else {
             return Ok(None);
         };
-        let cert_path = match self.certificates {
-            WebhookCertificates::CertManager => Some(CERT_MANAGER_PATH.into()),
-            WebhookCertificates::Own => None,
+        let given = options.webhook_certificates.clone();
+        let path = options.webhook_cert_path.clone();
+        let certificates = match (given, path, own) {
+            (Some(given), _, _) => Certificates::Given(given),
+            (None, Some(path), _) => Certificates::Files(path),
+            (None, None, Some(own)) => Certificates::Own(own.keeper(), client),
+            (None, None, None) => Certificates::Files(CERT_MANAGER_PATH.into()),
         };
+        let address = options.webhook_bind_address;
         let options = StartOptions {
-            address: options.webhook_bind_address,
-            certificates: options.webhook_certificates.clone(),
-            cert_path: options.webhook_cert_path.clone().or(cert_path),
+            server: address.map(|address| (address, certificates)),
             // The rest of the grace period is for requests in progress.
             shutdown_delay: options.webhook_shutdown_delay.min(options.grace_period / 2),
             router: options.webhook_router.clone(),
@@ -174,18 +206,6 @@ impl Operator {
         self
     }
 
-    /// Sets the conversion webhook: a function from the body of a `ConversionReview` to the body of
-    /// the response, served at `/convert`.
-    #[doc(hidden)]
-    pub fn conversion_webhook(
-        mut self,
-        convert: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static,
-    ) -> Self {
-        self.webhooks.functions = Some(&FUNCTIONS);
-        self.webhooks.set.conversion = Some(ConversionWebhook::new(convert));
-        self
-    }
-
     /// Sets where the serving certificate of the webhooks comes from; the operator's own by
     /// default.
     pub fn webhook_certificates(mut self, certificates: WebhookCertificates) -> Self {
@@ -222,8 +242,16 @@ impl Operator {
     /// Returns the manifests of the webhooks for an operator that runs with these options, or
     /// `None` if the operator has no webhook.
     pub fn webhook_manifests(&self, options: &RunOptions) -> Option<WebhookManifests> {
-        let functions = self.webhooks.functions?;
         let namespace = self.rbac(options).own_namespace();
+        self.webhook_manifests_in(options, &namespace)
+    }
+
+    fn webhook_manifests_in(
+        &self,
+        options: &RunOptions,
+        namespace: &str,
+    ) -> Option<WebhookManifests> {
+        let functions = self.webhooks.functions?;
         let port = options
             .webhook_bind_address
             .map_or(WEBHOOK_PORT, |it| it.port());
@@ -232,6 +260,20 @@ impl Operator {
             .port(port)
             .cert_manager(is_cert_manager);
         Some((functions.manifests)(&self.webhooks.set, empty))
+    }
+
+    /// Returns the operator's own certificates, or `None` if it needs none with these options.
+    pub(super) fn own_certificates(
+        &self,
+        options: &RunOptions,
+        namespace: &str,
+    ) -> Option<OwnCertificates> {
+        let is_own = self.webhooks.certificates == WebhookCertificates::Own
+            && options.webhook_bind_address.is_some()
+            && options.webhook_certificates.is_none()
+            && options.webhook_cert_path.is_none();
+        let manifests = self.webhook_manifests_in(options, namespace)?;
+        is_own.then(|| OwnCertificates::new(&self.name, manifests, &self.crds))
     }
 
     /// Returns the manifests of the admission policies and their bindings.
@@ -263,12 +305,23 @@ fn manifests(set: &WebhookSet, mut manifests: WebhookManifests) -> WebhookManife
     manifests
 }
 
+/// Creates the webhook that converts objects between the versions of kinds.
+fn conversion(kinds: Vec<KindVersions>) -> ConversionWebhook {
+    ConversionWebhook::new(move |body| conversion::review(&kinds, body).body)
+}
+
+/// Where the serving certificate comes from.
+enum Certificates {
+    Given(CertificateSource),
+    /// Directory with the files of a certificate.
+    Files(PathBuf),
+    Own(KeeperOptions, kube::Client),
+}
+
 /// What is needed to start the webhooks.
 struct StartOptions {
-    /// Address of the HTTPS server; `None` for no server.
-    address: Option<SocketAddr>,
-    certificates: Option<CertificateSource>,
-    cert_path: Option<PathBuf>,
+    /// Address and certificate of the HTTPS server; `None` for no server.
+    server: Option<(SocketAddr, Certificates)>,
     shutdown_delay: Duration,
     router: watch::Sender<Option<Arc<WebhookRouter>>>,
     ready: watch::Receiver<bool>,
@@ -278,41 +331,101 @@ struct StartOptions {
 pub(super) struct Started {
     pub(super) runnable: AnyRunnable,
     pub(super) address: Option<SocketAddr>,
-    pub(super) health: Option<WebhookHealth>,
+    /// Checks whether the server should get requests; `None` if there is no server.
+    pub(super) health: Option<HealthCheck>,
+}
+
+type HealthCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// HTTPS server with the task that keeps its certificate.
+#[derive(Clone)]
+struct Serving {
+    server: Arc<WebhookServer>,
+    /// The operator's own certificates; `None` if they come from elsewhere, or run already.
+    keeper: Arc<Mutex<Option<CertificateKeeper>>>,
+}
+
+impl Serving {
+    /// Binds the address of the server.
+    async fn listen(
+        address: SocketAddr,
+        certificates: Certificates,
+        shutdown_delay: Duration,
+    ) -> Result<Self, OperatorError> {
+        let mut keeper = None;
+        let certificates = match certificates {
+            Certificates::Given(given) => given,
+            Certificates::Files(directory) => CertificateSource::files(&directory)?,
+            Certificates::Own(options, client) => {
+                let (sender, source) = CertificateSource::channel();
+                let client = RestClient::new(client);
+                keeper = Some(CertificateKeeper::new(client, options, sender));
+                source
+            }
+        };
+        let mut options = WebhookServerOptions::new(address, certificates);
+        options.shutdown_delay = shutdown_delay;
+        Ok(Self {
+            server: Arc::new(WebhookServer::listen(options).await?),
+            keeper: Arc::new(Mutex::new(keeper)),
+        })
+    }
+
+    fn health(&self) -> HealthCheck {
+        let server = self.server.health();
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let certificates = keeper.as_ref().map(CertificateKeeper::health);
+        Box::new(move || {
+            certificates.as_ref().map_or(Ok(()), |check| check())?;
+            server.check().map_err(|error| error.to_string())
+        })
+    }
+
+    /// Serves the webhooks until the manager stops, and keeps the certificate until then.
+    async fn run(
+        self,
+        router: Arc<WebhookRouter>,
+        cx: &RunContext,
+        ready: watch::Receiver<bool>,
+    ) -> Result {
+        let keeper = self
+            .keeper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let keep = async {
+            if let Some(keeper) = keeper {
+                keeper.run(cx.stop_token()).await;
+            }
+        };
+        self.server.register(&mut cx.metrics().lock());
+        let serve = self.server.serve(router, shutdown(ready), cx.stop_token());
+        let ((), served) = tokio::join!(keep, serve);
+        Ok(served?)
+    }
 }
 
 /// Binds the address of the server, if any, and returns the runnable that serves the webhooks.
 async fn start(set: WebhookSet, options: StartOptions) -> Result<Started, OperatorError> {
-    let server = match options.address {
-        Some(address) => {
-            let certificates = match (options.certificates, &options.cert_path) {
-                (Some(certificates), _) => certificates,
-                (None, Some(directory)) => CertificateSource::files(directory)?,
-                (None, None) => return Err(OperatorError::NoWebhookCertificate),
-            };
-            let mut serving = WebhookServerOptions::new(address, certificates);
-            serving.shutdown_delay = options.shutdown_delay;
-            Some(Arc::new(WebhookServer::listen(serving).await?))
+    let serving = match options.server {
+        Some((address, certificates)) => {
+            Some(Serving::listen(address, certificates, options.shutdown_delay).await?)
         }
         None => None,
     };
+    let address = serving.as_ref().map(|serving| serving.server.address());
+    let health = serving.as_ref().map(Serving::health);
     let (published, ready) = (options.router, options.ready);
     // The manager runs a server once, but its type allows more runs.
     let set = Mutex::new(Some(set));
-    let serving = server.clone();
     let runnable = AnyRunnable::server("the webhook server", move |cx: RunContext| {
         let set = set.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (server, published, ready) = (serving.clone(), published.clone(), ready.clone());
+        let (serving, published, ready) = (serving.clone(), published.clone(), ready.clone());
         async move {
             let router = Arc::new(WebhookRouter::new(set.unwrap_or_default(), cx.clone()));
             published.send_replace(Some(router.clone()));
-            match server {
-                Some(server) => {
-                    server.register(&mut cx.metrics().lock());
-                    server
-                        .serve(router, shutdown(ready), cx.stop_token())
-                        .await?;
-                }
+            match serving {
+                Some(serving) => serving.run(router, &cx, ready).await?,
                 None => cx.stopped().await,
             }
             published.send_replace(None);
@@ -321,8 +434,8 @@ async fn start(set: WebhookSet, options: StartOptions) -> Result<Started, Operat
     });
     Ok(Started {
         runnable,
-        address: server.as_ref().map(|server| server.address()),
-        health: server.map(|server| server.health()),
+        address,
+        health,
     })
 }
 

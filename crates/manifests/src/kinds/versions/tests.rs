@@ -31,7 +31,12 @@ fn hub() -> CustomResourceDefinition {
 
 #[test]
 fn exactly_one_version_is_stored() {
-    let crd = with_versions(hub(), "v1beta1", vec![spoke("v1beta1"), spoke("v1alpha1")]);
+    let crd = with_versions(
+        hub(),
+        "v1beta1",
+        vec![spoke("v1beta1"), spoke("v1alpha1")],
+        &(),
+    );
     let versions = crd.spec.versions.iter();
     let versions: Vec<_> = versions
         .map(|version| (version.name.as_str(), version.served, version.storage))
@@ -56,7 +61,7 @@ fn exactly_one_version_is_stored() {
 
 #[test]
 fn conversions_are_collected_only_within_the_call() {
-    let build = || with_versions(hub(), "v1", vec![spoke("v1alpha1")]);
+    let build = || with_versions(hub(), "v1", vec![spoke("v1alpha1")], &());
     let names = |kinds: &[KindVersions]| -> Vec<String> {
         let kinds = kinds.iter();
         kinds
@@ -68,9 +73,9 @@ fn conversions_are_collected_only_within_the_call() {
         build();
         collect(build)
     });
-    assert_eq!(names(&inner), ["v1,v1alpha1"]);
-    assert_eq!(names(&outer), ["v1,v1alpha1"]);
-    assert_eq!(names(&collect(|| ()).1), Vec::<String>::new());
+    assert_eq!(names(&inner.kinds), ["v1,v1alpha1"]);
+    assert_eq!(names(&outer.kinds), ["v1,v1alpha1"]);
+    assert_eq!(names(&collect(|| ()).1.kinds), Vec::<String>::new());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use opkit_webhook::{Admission, AdmissionRequest, Webhook};
 
+use serde_json::json;
+
 use super::*;
 
 fn operator() -> Operator {
@@ -73,19 +75,70 @@ fn webhooks_with_the_same_path_are_an_error() {
     named.check(&[]).unwrap();
 }
 
+/// Returns a client of a server that does not respond.
+fn client() -> kube::Client {
+    let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    kube::Client::try_from(config).unwrap()
+}
+
 #[tokio::test]
-async fn a_server_without_a_certificate_is_an_error() {
+async fn a_server_without_a_certificate_is_not_healthy() {
     let mut options = RunOptions::default();
     options.webhook_bind_address = Some(([127, 0, 0, 1], 0).into());
-    let error = operator().webhooks.start(&options).await.err().unwrap();
-    assert!(
-        matches!(error, OperatorError::NoWebhookCertificate),
-        "{error}"
+    let own = operator().own_certificates(&options, "shops");
+    let started = operator().webhooks.start(&options, own, client()).await;
+    let started = started.unwrap().unwrap();
+    assert_ne!(started.address.unwrap().port(), 0);
+    let reason = started.health.unwrap()().unwrap_err();
+    assert_eq!(
+        reason,
+        "no webhook certificate: the API server has not responded yet"
     );
     options.webhook_certificates = Some(CertificateSource::channel().1);
-    let started = operator().webhooks.start(&options).await.unwrap().unwrap();
-    assert_ne!(started.address.unwrap().port(), 0);
-    assert!(started.health.unwrap().check().is_err());
+    assert!(operator().own_certificates(&options, "shops").is_none());
+    let started = operator().webhooks.start(&options, None, client()).await;
+    assert!(started.unwrap().unwrap().health.unwrap()().is_err());
+}
+
+#[test]
+fn own_certificates_have_exactly_the_permissions_that_they_need() {
+    let mut options = RunOptions::default();
+    let is_for_certificates = |document: &Value| {
+        let name = document["metadata"]["name"].as_str().unwrap();
+        name.contains("webhook-certificates")
+    };
+    let documents = operator().rbac(&options).documents();
+    assert!(!documents.iter().any(is_for_certificates), "no server");
+    options.webhook_bind_address = Some(([127, 0, 0, 1], 0).into());
+    let documents = operator().rbac(&options).documents();
+    let rules: Vec<&Value> = documents
+        .iter()
+        .filter(|document| is_for_certificates(document) && document.get("rules").is_some())
+        .map(|role| &role["rules"])
+        .collect();
+    let name = operator().name().to_owned();
+    let secret = format!("{name}-webhook-certificates");
+    assert_eq!(
+        *rules[0],
+        json!([
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+            {
+                "apiGroups": [""], "resources": ["secrets"],
+                "verbs": ["get", "list", "update", "watch"], "resourceNames": [secret],
+            },
+        ])
+    );
+    let configurations = rules[1].as_array().unwrap();
+    assert!(!configurations.is_empty());
+    for rule in configurations {
+        assert_eq!(rule["verbs"], json!(["get", "list", "patch", "watch"]));
+        assert!(
+            rule["resourceNames"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(&name)
+        );
+    }
 }
 
 #[tokio::test]
