@@ -41,6 +41,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// takes one of the ports first.
 const START_ATTEMPTS: usize = 3;
 
+/// Configurations of the authentication and authorization webhooks of a server, in the format of a
+/// kubeconfig.
+#[derive(Debug)]
+pub(crate) struct AuthWebhooks {
+    pub(crate) authentication: String,
+    pub(crate) authorization: String,
+}
+
 /// Control plane of real processes.
 #[derive(Debug)]
 pub(crate) struct Binaries {
@@ -71,7 +79,7 @@ pub(crate) async fn shared() -> Result<Arc<Binaries>, Arc<BinariesError>> {
     let start = async || {
         let started = runtime.spawn(async {
             let assets = Assets::find(|name| env::var(name).ok()).map_err(|error| *error)?;
-            Binaries::start(assets).await
+            Binaries::start(assets, None).await
         });
         match started.await {
             Ok(started) => started.map(Arc::new).map_err(Arc::new),
@@ -88,10 +96,13 @@ fn runtime_failed(cause: &dyn std::error::Error) -> Arc<BinariesError> {
 
 impl Binaries {
     /// Starts a control plane on free ports and waits until it is ready.
-    pub(crate) async fn start(assets: Assets) -> Result<Self, BinariesError> {
+    pub(crate) async fn start(
+        assets: Assets,
+        webhooks: Option<&AuthWebhooks>,
+    ) -> Result<Self, BinariesError> {
         for _ in 1..START_ATTEMPTS {
             let ports = Ports::free().map_err(|cause| BinariesError::Port { cause })?;
-            match Self::start_on(assets.clone(), ports).await {
+            match Self::start_on(assets.clone(), ports, webhooks).await {
                 // The log of an attempt that is repeated is not needed.
                 Err(BinariesError::PortTaken { log, .. }) => {
                     let _ = log.parent().map(fs::remove_dir_all);
@@ -100,10 +111,14 @@ impl Binaries {
             }
         }
         let ports = Ports::free().map_err(|cause| BinariesError::Port { cause })?;
-        Self::start_on(assets, ports).await
+        Self::start_on(assets, ports, webhooks).await
     }
 
-    async fn start_on(assets: Assets, ports: Ports) -> Result<Self, BinariesError> {
+    async fn start_on(
+        assets: Assets,
+        ports: Ports,
+        webhooks: Option<&AuthWebhooks>,
+    ) -> Result<Self, BinariesError> {
         let name = format!("opkit-control-plane-{}", random());
         let watchdog = Watchdog::start(env::temp_dir().join(name)).await?;
         let plane = Self {
@@ -114,7 +129,7 @@ impl Binaries {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
-        match plane.become_ready().await {
+        match plane.become_ready(webhooks).await {
             Ok(()) => Ok(plane),
             Err(error) => {
                 plane.end(true).await;
@@ -123,7 +138,7 @@ impl Binaries {
         }
     }
 
-    async fn become_ready(&self) -> Result<(), BinariesError> {
+    async fn become_ready(&self, webhooks: Option<&AuthWebhooks>) -> Result<(), BinariesError> {
         let directory = self.watchdog.directory();
         let key = rcgen::KeyPair::generate().map_err(|cause| BinariesError::Key {
             cause: cause.to_string(),
@@ -143,7 +158,16 @@ impl Binaries {
         } = &self.assets;
         let arguments = arguments::etcd(directory, self.ports);
         self.watchdog.run("etcd", etcd, &arguments).await?;
-        let arguments = arguments::apiserver(directory, self.ports, self.assets.has_shards());
+        if let Some(webhooks) = webhooks {
+            let (authentication, authorization) =
+                (&webhooks.authentication, &webhooks.authorization);
+            self.watchdog
+                .write(arguments::AUTHENTICATION, authentication)?;
+            self.watchdog
+                .write(arguments::AUTHORIZATION, authorization)?;
+        }
+        let has_shards = self.assets.has_shards();
+        let arguments = arguments::apiserver(directory, self.ports, has_shards, webhooks.is_some());
         self.watchdog
             .run("kube-apiserver", apiserver, &arguments)
             .await?;
@@ -250,6 +274,14 @@ impl Binaries {
     /// garbage.
     pub(crate) fn has_controller_manager(&self) -> bool {
         self.assets.controller_manager.is_some()
+    }
+
+    /// Starts a second API server beside this one, without kube-controller-manager, which asks
+    /// authentication and authorization webhooks.
+    pub(crate) async fn second(&self, webhooks: &AuthWebhooks) -> Result<Self, BinariesError> {
+        let mut assets = self.assets.clone();
+        assets.controller_manager = None;
+        Self::start(assets, Some(webhooks)).await
     }
 
     /// Returns the path of the kubectl beside the other executables.

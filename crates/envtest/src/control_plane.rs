@@ -12,7 +12,7 @@ use opkit_client::{DeleteOptions, Kind, Object, ObjectKey, Patch, RestClient, Wr
 use opkit_controller::{Error, MetricsRegistry, ReconcileLog, Result};
 use opkit_operator::{Operator, RunOptions};
 use parking_lot::Mutex;
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,8 +20,10 @@ use crate::backend::{Backend, Capability};
 use crate::choice::{self, Choice};
 use crate::denials::Denials;
 use crate::error::{TestError, refused};
+pub use auth_server::AuthServer;
 use operators::OperatorRights;
 
+mod auth_server;
 mod install;
 mod metrics;
 mod objects;
@@ -286,21 +288,40 @@ impl ControlPlane {
         A: IntoIterator<Item: Into<OsString>>,
     {
         self.install(&operator).await?;
-        let name = operator.name().to_owned();
-        let ready = watch::Sender::new(false);
-        let mut is_ready = ready.subscribe();
-        let mut options = RunOptions::default();
+        let mut options = self.run_options();
         options.args = args.into_iter().map(Into::into).collect();
+        let webhooks = self.prepare_webhooks(&operator, &mut options)?;
+        let mut is_ready = options.ready.subscribe();
+        self.run(operator, options).await?;
+        if let Some(webhooks) = &webhooks {
+            self.register_conversion(webhooks, &mut is_ready).await?;
+        }
+        // An error means that the operator has stopped, and its failure is recorded.
+        let _ = is_ready.wait_for(|ready| *ready).await;
+        self.check_operators()?;
+        match webhooks {
+            Some(webhooks) => self.register_webhooks(webhooks).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the options with which the operators of this test run.
+    fn run_options(&self) -> RunOptions {
+        let mut options = RunOptions::default();
         self.inner.metrics.lock().push(options.metrics.clone());
         options.log = self.inner.log.clone();
-        options.ready = ready.clone();
         options.grace_period = GRACE;
         options.leader_election_namespace = Some(self.inner.namespace.clone());
         if self.inner.backend.is_shared() {
             options.namespaces = vec![self.inner.namespace.clone()];
         }
         options.preflight = self.rights.withheld.is_empty();
-        let webhooks = self.prepare_webhooks(&operator, &mut options)?;
+        options
+    }
+
+    /// Runs an operator until the test ends.
+    async fn run(&self, operator: Operator, options: RunOptions) -> Result {
+        let (name, ready) = (operator.name().to_owned(), options.ready.clone());
         let client = self.operator_client(&operator, &options).await?;
         let stop = self.inner.stop.clone();
         let failures = self.inner.failures.clone();
@@ -315,13 +336,7 @@ impl ControlPlane {
             // Dropped after the failure is recorded, so that a waiting test finds it.
             drop(ready);
         });
-        // An error means that the operator has stopped, and its failure is recorded.
-        let _ = is_ready.wait_for(|ready| *ready).await;
-        self.check_operators()?;
-        match webhooks {
-            Some(webhooks) => self.register_webhooks(webhooks).await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Applies an object as a user would. An object without a namespace gets the namespace of the

@@ -23,7 +23,7 @@ mod webhooks;
 pub use backend::Capability;
 pub use binaries::BinariesError;
 pub use check::check;
-pub use control_plane::ControlPlane;
+pub use control_plane::{AuthServer, ControlPlane};
 pub use denials::DeniedRequest;
 pub use error::TestError;
 pub use fixtures::fixtures;

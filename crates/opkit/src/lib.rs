@@ -258,7 +258,8 @@ pub mod webhook {
 #[cfg(feature = "test")]
 pub mod testing {
     pub use opkit_envtest::{
-        BinariesError, Capability, ControlPlane, DeniedRequest, TestError, check, fixtures, golden,
+        AuthServer, BinariesError, Capability, ControlPlane, DeniedRequest, TestError, check,
+        fixtures, golden,
     };
 }
 

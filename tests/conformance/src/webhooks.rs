@@ -1,6 +1,7 @@
 //! Webhooks of an operator, called by the control plane: in process by the embedded server, over
 //! HTTPS by real Kubernetes.
 
+mod auth;
 mod builtin;
 mod shop;
 

@@ -4,6 +4,11 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
+/// Name of the file that configures the authentication webhook.
+pub(crate) const AUTHENTICATION: &str = "authentication.yaml";
+/// Name of the file that configures the authorization webhook.
+pub(crate) const AUTHORIZATION: &str = "authorization.yaml";
+
 /// Ports that the processes listen on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
@@ -51,8 +56,15 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
 /// admission plugin ServiceAccount is off: otherwise pods would wait for a service account that
 /// only kube-controller-manager creates. The plugin OwnerReferencesPermissionEnforcement is on, as
 /// in some distributions of Kubernetes, so that operators need the permission to block the deletion
-/// of owners. `shards` turns on the feature gate `ShardedListAndWatch`, alpha in 1.36.
-pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
+/// of owners. `shards` turns on the feature gate `ShardedListAndWatch`, alpha in 1.36. With
+/// `webhooks`, the server asks the authentication and authorization webhooks that the files
+/// [`AUTHENTICATION`] and [`AUTHORIZATION`] configure.
+pub(crate) fn apiserver(
+    directory: &Path,
+    ports: Ports,
+    shards: bool,
+    webhooks: bool,
+) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut arguments = vec![
         format!("--etcd-servers={}", local("http", ports.etcd)),
@@ -65,11 +77,23 @@ pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<Str
         format!("--service-account-signing-key-file={}", file("sa.key")),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         format!("--token-auth-file={}", file("tokens.csv")),
-        "--authorization-mode=RBAC".to_owned(),
+        format!(
+            "--authorization-mode={}",
+            if webhooks { "RBAC,Webhook" } else { "RBAC" }
+        ),
         "--allow-privileged=true".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
     ];
+    if webhooks {
+        let (authentication, authorization) = (file(AUTHENTICATION), file(AUTHORIZATION));
+        arguments.extend([
+            format!("--authentication-token-webhook-config-file={authentication}"),
+            "--authentication-token-webhook-version=v1".to_owned(),
+            format!("--authorization-webhook-config-file={authorization}"),
+            "--authorization-webhook-version=v1".to_owned(),
+        ]);
+    }
     if shards {
         arguments.push("--feature-gates=ShardedListAndWatch=true".to_owned());
     }

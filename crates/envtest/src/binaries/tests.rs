@@ -171,7 +171,7 @@ async fn a_taken_port_is_reported() {
         etcd: taken.local_addr().unwrap().port(),
         ..Ports::free().unwrap()
     };
-    let error = Binaries::start_on(assets, ports).await.unwrap_err();
+    let error = Binaries::start_on(assets, ports, None).await.unwrap_err();
     let text = error.to_string();
     let want = "etcd does not start, because its port is taken; its log: ";
     let log = text.strip_prefix(want).expect(&text);
@@ -188,7 +188,7 @@ async fn a_process_that_ends_is_reported_with_its_log() {
     let Some(assets) = assets("a_process_that_dies_is_named_with_its_log") else {
         return;
     };
-    let plane = Binaries::start(assets).await.unwrap();
+    let plane = Binaries::start(assets, None).await.unwrap();
     let directory = plane.watchdog.directory().to_owned();
     let etcd = fs::read_to_string(directory.join("etcd.pid")).unwrap();
     let killed = Command::new("kill").args(["-KILL", etcd.trim()]).status();

@@ -8,6 +8,7 @@ use opkit_controller::Result;
 use opkit_operator::Operator;
 
 use super::ControlPlane;
+use super::webhooks::is_converted;
 use crate::TestError;
 
 impl ControlPlane {
@@ -83,7 +84,10 @@ pub(super) fn is_cluster_wide(operator: &Operator) -> bool {
     let crds = operator.crds();
     let mut controllers = operator.controllers().iter();
     let mut webhooks = operator.webhooks().iter();
+    // A CRD has one conversion webhook, so only one test at a time can serve it.
+    let mut converted = crds.iter().filter(|crd| is_converted(crd));
     crds.iter().any(|crd| crd.spec.scope == "Cluster")
+        || converted.next().is_some()
         || webhooks.any(|webhook| !webhook.kind().namespaced)
         || controllers.any(|controller| !controller.kind().namespaced)
 }

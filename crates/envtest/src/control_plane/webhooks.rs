@@ -15,6 +15,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_apiserver::LocalService;
 use opkit_client::{DeleteOptions, Kind, ObjectKey, Patch, WriteOptions};
 use opkit_controller::Result;
@@ -36,6 +37,8 @@ const SERVED_MAX: Duration = Duration::from_secs(10);
 /// Webhooks of an operator that is about to start.
 pub(super) struct TestWebhooks {
     manifests: WebhookManifests,
+    /// CRDs whose objects the operator converts.
+    converted: Vec<CustomResourceDefinition>,
     addresses: watch::Receiver<ServerAddresses>,
     /// Authority of the HTTPS server in PEM; `None` if the webhooks are called in this process.
     authority: Option<String>,
@@ -56,6 +59,7 @@ impl ControlPlane {
         options.webhook_shutdown_delay = Duration::ZERO;
         let mut webhooks = TestWebhooks {
             manifests,
+            converted: operator.crds().into_iter().filter(is_converted).collect(),
             addresses: options.servers.subscribe(),
             authority: None,
         };
@@ -80,6 +84,40 @@ impl ControlPlane {
             }
         }
         Ok(Some(webhooks))
+    }
+
+    /// Sets the address of the conversion webhook in the CRDs, once the operator listens. The
+    /// caches of the operator may wait for it. `ready` ends the wait if the operator stops.
+    pub(super) async fn register_conversion(
+        &self,
+        webhooks: &TestWebhooks,
+        ready: &mut watch::Receiver<bool>,
+    ) -> Result {
+        let (Some(authority), false) = (&webhooks.authority, webhooks.converted.is_empty()) else {
+            return Ok(());
+        };
+        let mut addresses = webhooks.addresses.clone();
+        let address = tokio::select! {
+            listening = addresses.wait_for(|it| it.webhook.is_some()) => {
+                listening.ok().and_then(|it| it.webhook)
+            }
+            _ = ready.wait_for(|ready| *ready) => webhooks.addresses.borrow().webhook,
+        };
+        let Some(address) = address else {
+            return self.check_operators();
+        };
+        for crd in &webhooks.converted {
+            let mut crd = crd.clone();
+            let conversion = crd.spec.conversion.as_mut();
+            let webhook = conversion.and_then(|conversion| conversion.webhook.as_mut());
+            if let Some(config) = webhook.and_then(|webhook| webhook.client_config.as_mut()) {
+                let path = config.service.take().and_then(|service| service.path);
+                config.url = Some(format!("https://{address}{}", path.unwrap_or_default()));
+                config.ca_bundle = Some(k8s_openapi::ByteString(authority.clone().into_bytes()));
+            }
+            self.apply(crd).await?;
+        }
+        Ok(())
     }
 
     /// Registers the webhooks of a running operator, and waits until they are in force.
@@ -250,7 +288,7 @@ impl LocalService for InProcess {
 
 /// Creates a certificate authority and a serving certificate for 127.0.0.1. Returns the authority
 /// in PEM.
-fn certificate() -> Result<(String, CertificateSource), String> {
+pub(super) fn certificate() -> Result<(String, CertificateSource), String> {
     let create = || -> Result<_, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -268,6 +306,12 @@ fn certificate() -> Result<(String, CertificateSource), String> {
     let key = CertificateSource::key_from_pem(certificate.as_bytes(), key.as_bytes());
     let key = key.map_err(|error| error.to_string())?;
     Ok((authority, CertificateSource::fixed(key)))
+}
+
+/// Reports whether a webhook converts the objects of a CRD.
+pub(super) fn is_converted(crd: &CustomResourceDefinition) -> bool {
+    let conversion = crd.spec.conversion.as_ref();
+    conversion.is_some_and(|conversion| conversion.strategy == "Webhook")
 }
 
 fn kind_of(configuration: &Value) -> Kind {
