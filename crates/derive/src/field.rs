@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Attribute, Error, Type, parse_quote};
 
-use self::check::{check_map_keys, check_required, plain_type};
+use self::check::{check_required, plain_type};
 use crate::arguments::{self, Argument, ELEMENT, FIELD, SPEC_FIELD};
 use crate::cel::ScopeField;
 use crate::column::Column;
@@ -16,7 +16,7 @@ use crate::keywords::{Keywords, Rule};
 use crate::names;
 use crate::types::{self, Class};
 
-pub(crate) use self::check::{check_type, reject_foreign};
+pub(crate) use self::check::{check_map_keys, check_type, reject_foreign};
 
 /// Role of a struct in a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]

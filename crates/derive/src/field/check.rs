@@ -9,7 +9,7 @@ use crate::keywords::Keywords;
 use crate::types::{self, Class};
 
 /// Checks that the items of a list with keys can have fields.
-pub(super) fn check_map_keys(keywords: &Keywords, item: Option<&Type>) -> syn::Result<()> {
+pub(crate) fn check_map_keys(keywords: &Keywords, item: Option<&Type>) -> syn::Result<()> {
     let class = item.map_or(Class::Other, types::class);
     match keywords.map_keys.first() {
         Some(key) if class != Class::Other => {

@@ -3,10 +3,10 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::LitStr;
+use syn::{LitStr, Type};
 
 use super::Field;
-use crate::keywords::Rule;
+use crate::keywords::{Keywords, Rule};
 use crate::types::{self, Class};
 
 impl Field {
@@ -34,26 +34,30 @@ impl Field {
         })
     }
 
-    /// Generates the check that the items of a list have the keys of `list_map = ...`. The check
-    /// fails at compile time, when the constant is evaluated.
+    /// Generates the checks of the keys of `list_map = ...`.
     pub(crate) fn key_checks(&self) -> TokenStream {
-        let ty = types::in_option(&self.ty).unwrap_or(&self.ty);
-        let Some(item) = types::element(ty).filter(|item| types::class(item) == Class::Other)
-        else {
-            return TokenStream::new();
-        };
-        let checks = self.keywords.map_keys.iter().map(|key| {
-            let item_name = item.to_token_stream().to_string().replace(' ', "");
-            let name = key.value();
-            let message = format!(
-                "list_map = {name:?}: {item_name} has no field `{name}` that is always set and is a string, a number or a bool"
-            );
-            let fields = probe(item);
-            let holds = quote!(::opkit::__private::kinds::has_key(#fields, #name));
-            assertion(key, &holds, &message)
-        });
-        quote!(#(#checks)*)
+        key_checks(&self.keywords, &self.ty)
     }
+}
+
+/// Generates the checks that the items of a list have the keys of `list_map = ...`. A check fails at
+/// compile time, when the constant is evaluated.
+pub(crate) fn key_checks(keywords: &Keywords, ty: &Type) -> TokenStream {
+    let ty = types::in_option(ty).unwrap_or(ty);
+    let Some(item) = types::element(ty).filter(|item| types::class(item) == Class::Other) else {
+        return TokenStream::new();
+    };
+    let checks = keywords.map_keys.iter().map(|key| {
+        let item_name = item.to_token_stream().to_string().replace(' ', "");
+        let name = key.value();
+        let message = format!(
+            "list_map = {name:?}: {item_name} has no field `{name}` that is always set and is a string, a number or a bool"
+        );
+        let fields = probe(item);
+        let holds = quote!(::opkit::__private::kinds::has_key(#fields, #name));
+        assertion(key, &holds, &message)
+    });
+    quote!(#(#checks)*)
 }
 
 /// Generates an expression with the `FIELDS` of a type, or `None` if the type is not declared with

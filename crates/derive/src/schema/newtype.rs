@@ -7,7 +7,7 @@ use syn::{Data, DeriveInput, Error, Fields, parse_quote};
 
 use crate::arguments::{self, ELEMENT, NEWTYPE};
 use crate::derives::Derives;
-use crate::field::{check_type, reject_foreign};
+use crate::field::{check_map_keys, check_type, info, reject_foreign};
 use crate::keywords::Keywords;
 use crate::types::{self, Class};
 
@@ -65,6 +65,9 @@ pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
             #[schemars(with = "::opkit::__private::serde_json::Value")]
         ));
     }
+    let item = types::element(&field.ty);
+    check_map_keys(&own, item)?;
+    let key_checks = info::key_checks(&own, &field.ty);
     let derives = Derives::take(&mut input.attrs)?.tokens(&[]);
     let [own, items, values] = [&own, &items, &values].map(Keywords::tokens);
     Ok(quote! {
@@ -80,5 +83,6 @@ pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
             }
         )]
         #input
+        #key_checks
     })
 }

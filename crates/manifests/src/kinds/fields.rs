@@ -62,7 +62,9 @@ pub const fn has_key(fields: Option<&[FieldInfo]>, name: &str) -> bool {
         return true;
     };
     match find(fields, name) {
-        Some(field) => field.is_present && !matches!(field.shape, Shape::List),
+        Some(field) => {
+            field.is_present && !matches!(field.shape, Shape::List | Shape::Type(Some(_)))
+        }
         None => false,
     }
 }

@@ -8,6 +8,16 @@ pub struct RobotSpec {
     pub tools: Vec<Tool>,
 }
 
+/// A list with a key that is a struct.
+#[opkit::schema]
+#[opkit(list_map = "tool")]
+pub struct Boxes(Vec<Chest>);
+
+#[opkit::schema]
+pub struct Chest {
+    pub tool: Tool,
+}
+
 #[opkit::schema]
 pub struct Tool {
     pub size: i32,

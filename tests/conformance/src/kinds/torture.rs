@@ -301,6 +301,45 @@ mod tests {
         assert_eq!(error(both), "exactly one of git, inline must be set");
     }
 
+    /// A union that an older operator reads although a newer CRD has more alternatives.
+    #[opkit::schema(union = "type")]
+    enum Signal {
+        Off,
+        Lamp(u8),
+        #[opkit(other)]
+        Other(Value),
+    }
+
+    /// Exactly one of its fields, or a field that is not known.
+    #[opkit::schema]
+    enum Target {
+        Lamp(u8),
+        Off,
+        #[opkit(other)]
+        Other(Value),
+    }
+
+    #[test]
+    fn an_unknown_alternative_of_a_union_is_kept() {
+        let read = |value: &Value| serde_json::from_value::<Signal>(value.clone()).unwrap();
+        let radio = json!({"type": "Radio", "radio": {"channel": 3}});
+        assert!(matches!(read(&radio), Signal::Other(value) if value == radio));
+        assert_eq!(serde_json::to_value(read(&radio)).unwrap(), radio);
+        assert!(matches!(read(&json!({"type": "Off"})), Signal::Off));
+        assert!(matches!(
+            read(&json!({"type": "Lamp", "lamp": 3})),
+            Signal::Lamp(3)
+        ));
+
+        let read = |value: &Value| serde_json::from_value::<Target>(value.clone()).unwrap();
+        let radio = json!({"radio": {"channel": 3}});
+        assert_eq!(serde_json::to_value(read(&radio)).unwrap(), radio);
+        for known in [json!({"lamp": 3}), json!({"off": {}})] {
+            assert!(!matches!(read(&known), Target::Other(_)));
+            assert_eq!(serde_json::to_value(read(&known)).unwrap(), known);
+        }
+    }
+
     #[test]
     fn an_unknown_value_of_an_enum_is_read() {
         let color: Color = serde_json::from_value(json!("Blue")).unwrap();

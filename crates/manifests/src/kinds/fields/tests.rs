@@ -37,6 +37,8 @@ fn keys_are_scalars_that_are_always_set() {
         ("name", true),
         ("zone", false),
         ("tags", false),
+        ("disk", false),
+        ("foreign", true),
         ("nam", false),
     ] {
         assert_eq!(has_key(Probe::<Node>::FIELDS, name), expected, "{name}");
