@@ -24,6 +24,7 @@ mod annotation;
 mod difference;
 mod hash;
 mod notes;
+mod partial;
 mod restore;
 mod review;
 
@@ -213,6 +214,9 @@ impl KindVersions {
 
     /// Converts an object of this kind to another version, such as `v1`.
     ///
+    /// Required fields may be missing: then the fields that depend on them are missing in the
+    /// result too.
+    ///
     /// # Errors
     /// If the object is not of this kind or has no version of it, if the kind has no such version,
     /// or if the object does not fit the Rust type of its version.
@@ -239,8 +243,34 @@ impl KindVersions {
                 lost: 0,
             });
         }
-        let mut kept = Kept::take(&mut object);
-        if let Some(spoke) = self.find(&from) {
+        let kept = Kept::take(&mut object);
+        let converted = self.convert_fields(object.clone(), kept.clone(), &from, to);
+        let (mut object, kept) = match (converted, self.schema(&from)) {
+            (Ok(converted), _) => converted,
+            (Err(error), Some(schema)) => {
+                // The object may be a part of one: server-side apply converts the fields of a
+                // manager without those of others.
+                let convert = |object| self.convert_fields(object, kept.clone(), &from, to);
+                partial::convert(&object, schema, convert).ok_or(error)?
+            }
+            (Err(error), None) => return Err(error),
+        };
+        let lost = kept.store(&mut object);
+        Ok(Converted {
+            object: Value::Object(object),
+            lost,
+        })
+    }
+
+    /// Converts the fields of an object, which no longer has the annotation.
+    fn convert_fields(
+        &self,
+        mut object: Fields,
+        mut kept: Kept,
+        from: &str,
+        to: &str,
+    ) -> Result<(Fields, Kept), ConversionError> {
+        if let Some(spoke) = self.find(from) {
             self.convert_to_hub(spoke, &mut object, &mut kept)?;
         }
         // The object is in the hub now; values that were kept for the hub are restored or outdated.
@@ -248,11 +278,7 @@ impl KindVersions {
         if let Some(spoke) = self.find(to) {
             self.convert_from_hub(spoke, &mut object, &mut kept)?;
         }
-        let lost = kept.store(&mut object);
-        Ok(Converted {
-            object: Value::Object(object),
-            lost,
-        })
+        Ok((object, kept))
     }
 
     /// Converts an object of a spoke to the hub. Values that the hub cannot express are kept for

@@ -247,7 +247,11 @@ fn storage_hash(kind: &Kind) -> String {
         "apiextensions.k8s.io" => ("apiextensions.k8s.io", "v1beta1"),
         group => (group, kind.version.as_str()),
     };
-    let name = format!("{group}/{version}/{}", kind.kind);
+    let name = match kind.versions() {
+        // A custom resource has the same hash in all versions.
+        Some(versions) => format!("{}/{}", versions.storage, kind.kind),
+        None => format!("{group}/{version}/{}", kind.kind),
+    };
     let digest = digest(&SHA256, name.as_bytes());
     let start = digest.as_ref().get(..8).unwrap_or_default();
     STANDARD.encode(start)

@@ -10,6 +10,7 @@ mod endpoint;
 mod envtest;
 mod explain;
 mod kubeconfig;
+mod migrate;
 mod output;
 mod signals;
 
@@ -59,6 +60,9 @@ enum Command {
     /// Run only a control plane
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Migrate objects of a cluster
+    #[command(subcommand)]
+    Migrate(migrate::MigrateCommand),
     /// Provide the programs that controller-runtime's envtest starts
     #[command(subcommand)]
     Envtest(EnvtestCommand),
@@ -145,6 +149,7 @@ impl Command {
                 no_controllers,
                 audit,
             }) => cluster::up(&control_plane, !no_controllers, audit).await,
+            Self::Migrate(command) => command.run().await,
             Self::Envtest(command) => envtest::run(&command),
         }
     }

@@ -15,8 +15,11 @@ mod error;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -30,6 +33,14 @@ use crate::{
 const MANAGER: &str = "opkit-migrate";
 /// Number of attempts to write `status.storedVersions` while other clients change the CRD.
 const STATUS_ATTEMPTS: usize = 5;
+/// Time limit for the API server to use the storage version of the CRD.
+const IN_FORCE_MAX: Duration = Duration::from_secs(30);
+/// Interval at which the storage version that the API server uses is read.
+const IN_FORCE_POLL: Duration = Duration::from_millis(200);
+/// Number of times that a request is repeated when the server has too many requests.
+const BUSY_ATTEMPTS: usize = 20;
+/// Time between two such requests.
+const BUSY_WAIT: Duration = Duration::from_secs(1);
 /// Number of failed objects that an error lists.
 const SHOWN_MAX: usize = 5;
 
@@ -193,12 +204,13 @@ impl StorageMigration {
         options: &MigrationOptions,
         report: &mut (dyn FnMut(MigrationProgress) + Send),
     ) -> Result<MigrationProgress, MigrationError> {
+        self.wait_until_in_force().await?;
         let mut progress = MigrationProgress::default();
         let mut refused: Vec<(String, RequestError)> = Vec::new();
         let mut pace = Pace::new(options.rate);
         let mut list = ListOptions::new().limit(options.page_size);
         loop {
-            let page = match self.metadata.list(&self.kind, &list).await {
+            let page = match when_ready(|| self.metadata.list(&self.kind, &list)).await {
                 Ok(page) => page,
                 Err(error) if error.is_expired() => {
                     // The list took longer than the server keeps its state. The objects that follow
@@ -247,15 +259,50 @@ impl StorageMigration {
         Ok(progress)
     }
 
+    /// Waits until the API server stores objects in the storage version of the CRD, which takes a
+    /// moment after a change of the CRD. Otherwise the objects would be rewritten in the old
+    /// version. The API server publishes a hash of the version in its discovery documents.
+    async fn wait_until_in_force(&self) -> Result<(), MigrationError> {
+        let Kind { group, version, .. } = &self.kind;
+        let expected = storage_version_hash(group, &self.storage, &self.kind.kind);
+        let path = format!("/apis/{group}/{version}");
+        let deadline = Instant::now() + IN_FORCE_MAX;
+        loop {
+            let document = self.rest.request(Method::GET, &path).typed::<Value>().await;
+            let document = document.map_err(|cause| MigrationError::list(&self.crd, cause))?;
+            let resources = document.get("resources").and_then(Value::as_array);
+            let text = |resource: &Value, name: &str| {
+                let value = resource.get(name).and_then(Value::as_str);
+                value.map(str::to_owned)
+            };
+            let mut resources = resources.into_iter().flatten();
+            let found = resources.find(|it| text(it, "name").as_ref() == Some(&self.kind.plural));
+            match found.and_then(|it| text(it, "storageVersionHash")) {
+                Some(found) if found != expected && Instant::now() < deadline => {
+                    tokio::time::sleep(IN_FORCE_POLL).await;
+                }
+                Some(found) if found != expected => {
+                    return Err(MigrationError::NotInForce {
+                        crd: self.crd.clone(),
+                        storage: self.storage.clone(),
+                        timeout: IN_FORCE_MAX,
+                    });
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// Sends a change that changes nothing. The server writes the object if it is not stored in the
     /// storage version.
     async fn rewrite(&self, key: ObjectKey, version: String) -> (ObjectKey, Option<RequestError>) {
         // If the object was changed meanwhile, then it is stored in the storage version already.
         let patch = json!({"metadata": {"resourceVersion": version}});
-        let written = self
-            .metadata
-            .patch(&self.kind, key.clone(), Patch::Merge(&patch));
-        let error = match written.await {
+        let write = || {
+            self.metadata
+                .patch(&self.kind, key.clone(), Patch::Merge(&patch))
+        };
+        let error = match when_ready(write).await {
             Ok(_) => None,
             Err(error) if error.is_conflict() || error.is_not_found() => None,
             Err(error) => Some(error),
@@ -334,6 +381,28 @@ impl StorageMigration {
             None => Ok(()),
         }
     }
+}
+
+/// Repeats a request while the server responds that it has too many requests. A server does so for
+/// a moment after a CRD has changed.
+async fn when_ready<T, F: Future<Output = Result<T, RequestError>>>(
+    request: impl Fn() -> F,
+) -> Result<T, RequestError> {
+    for _ in 0..BUSY_ATTEMPTS {
+        match request().await {
+            Err(error) if error.is_too_many_requests() => tokio::time::sleep(BUSY_WAIT).await,
+            outcome => return outcome,
+        }
+    }
+    request().await
+}
+
+/// Returns the hash of a storage version, as Kubernetes computes it.
+fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    let text = format!("{group}/{version}/{kind}");
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let bytes = digest.as_ref();
+    BASE64_STANDARD.encode(bytes.get(..8).unwrap_or(bytes))
 }
 
 fn refusal(crd: &str, refused: Vec<(String, RequestError)>) -> MigrationError {

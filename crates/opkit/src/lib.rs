@@ -198,9 +198,10 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
-/// Names and versions of kinds, the registry of types, conditions and quantities.
+/// Names and versions of kinds, conversion between versions, the registry of types, conditions and
+/// quantities.
 pub mod apimachinery {
-    pub use opkit_apimachinery::{conditions, identity, quantity, scheme, selector};
+    pub use opkit_apimachinery::{conditions, conversion, identity, quantity, scheme, selector};
 }
 
 /// Controllers: sources, reconcile functions, their context, and the log of reconciles.

@@ -1,7 +1,7 @@
 //! Admission: webhooks that change and refuse objects.
 
 mod lies;
-mod server;
+pub(crate) mod server;
 mod webhooks;
 
 use k8s_openapi::api::admissionregistration::v1::{

@@ -16,7 +16,7 @@ const ANNOTATIONS_MAX: usize = 256 * 1024;
 
 /// Kept values of an object by version. The values of versions that this process does not know are
 /// kept too.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Kept(BTreeMap<String, Vec<Value>>);
 
 impl Kept {
@@ -56,6 +56,15 @@ impl Kept {
                 self.0.insert(version.to_owned(), values)
             }
         };
+    }
+
+    /// Removes the values that `other` does not have.
+    pub(super) fn intersect(&mut self, other: &Self) {
+        for (version, values) in &mut self.0 {
+            let others = other.0.get(version);
+            values.retain(|value| others.is_some_and(|others| others.contains(value)));
+        }
+        self.0.retain(|_, values| !values.is_empty());
     }
 
     /// Writes the annotation, within the limit for the annotations of an object. Returns the number

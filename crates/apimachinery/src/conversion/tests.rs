@@ -389,3 +389,77 @@ fn an_object_that_does_not_fit_is_an_error_with_its_name() {
     );
     assert!(robot().convert(json!([]), "v1").is_err());
 }
+
+/// Versions whose functions need the fields `image` and `replicas`, as a Rust type does.
+fn strict() -> KindVersions {
+    fn convert(fields: &Fields, names: [(&str, &str); 4]) -> Result<Conversion, serde_json::Error> {
+        let spec = fields.get("spec").cloned().unwrap_or_default();
+        for (name, _) in names.iter().take(2) {
+            if spec.get(name).is_none() {
+                let error = format!("missing field `{name}`");
+                return Err(serde::de::Error::custom(error));
+            }
+        }
+        let there = renamed(&spec, &names);
+        let reversed = renamed(&there, &names.map(|(from, to)| (to, from)));
+        let fields = |spec| Fields::from_iter([("spec".to_owned(), spec)]);
+        Ok(Conversion {
+            fields: fields(there),
+            reversed: fields(reversed),
+        })
+    }
+    const NAMES: [(&str, &str); 4] = [
+        ("image", "image"),
+        ("size", "replicas"),
+        ("a", "b"),
+        ("tools", "tools"),
+    ];
+    let schema = |size: &str, a: &str| {
+        let schema = json!({"type": "object", "properties": {"spec": {
+            "type": "object", "required": ["image", size],
+            "properties": {
+                "image": {"type": "string"}, size: {"type": "integer", "minimum": 5, "maximum": 9},
+                a: {"type": "string"}, "legacy": {"type": "string"},
+            },
+        }}});
+        Arc::new(Schema::parse(&schema).unwrap())
+    };
+    KindVersions::new("example.com", "Robot", "v1", schema("replicas", "b")).spoke(
+        "v1alpha1",
+        schema("size", "a"),
+        functions(
+            |fields, _| convert(&fields, NAMES),
+            |fields, _| convert(&fields, NAMES.map(|(from, to)| (to, from))),
+        ),
+    )
+}
+
+#[test]
+fn a_part_of_an_object_is_converted_without_the_fields_that_are_missing() {
+    for (part, expected) in [
+        (json!({}), json!(null)),
+        (json!({"a": "x"}), json!({"b": "x"})),
+        (json!({"size": 7}), json!({"replicas": 7})),
+        (
+            json!({"image": "i", "a": "x"}),
+            json!({"image": "i", "b": "x"}),
+        ),
+    ] {
+        let there = strict()
+            .convert(object("v1alpha1", &part), "v1")
+            .unwrap()
+            .object;
+        assert_eq!(
+            there.get("spec").cloned().unwrap_or_default(),
+            expected,
+            "{part}"
+        );
+        assert_eq!(there["metadata"], object("v1", &json!({}))["metadata"]);
+    }
+    let part = object("v1alpha1", &json!({"a": "x", "legacy": "y"}));
+    let there = strict().convert(part.clone(), "v1").unwrap().object;
+    assert_eq!(strict().convert(there, "v1alpha1").unwrap().object, part);
+    // A value of the wrong type is an error as before.
+    let wrong = object("v1", &json!([]));
+    assert!(strict().convert(wrong, "v1alpha1").is_err());
+}

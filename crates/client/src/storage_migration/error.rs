@@ -73,6 +73,16 @@ pub enum MigrationError {
         /// Storage version at the start of the migration.
         storage: String,
     },
+    /// The API server does not yet use the storage version of the CRD.
+    #[error("the API server does not store {crd} as {storage} within {timeout:?}")]
+    NotInForce {
+        /// Name of the CRD.
+        crd: String,
+        /// Storage version of the CRD.
+        storage: String,
+        /// Time that the migration waited.
+        timeout: Duration,
+    },
     /// The list of stored versions cannot be written.
     #[error("cannot write status.storedVersions of CRD {crd}")]
     Status {

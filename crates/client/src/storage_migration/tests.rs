@@ -27,3 +27,12 @@ async fn a_rate_of_zero_is_no_limit() {
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
+
+#[test]
+fn the_hash_of_a_storage_version_is_that_of_kubernetes() {
+    // From the discovery document of a Kubernetes server: Deployments of apps/v1.
+    assert_eq!(
+        storage_version_hash("apps", "v1", "Deployment"),
+        "8aSe+NMegvE="
+    );
+}

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// The response to one request.
 #[derive(Clone, Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// The response in an AdmissionReview with the UID of the request.
     Review(Value),
     /// This body with this HTTP code.
@@ -48,17 +48,17 @@ pub(super) fn patch(patch: &Value) -> Reply {
 type Handler = dyn Fn(&str, &Value) -> Reply + Send + Sync;
 
 /// A webhook server at a port of the loopback interface, which ends when this is dropped.
-pub(super) struct WebhookServer {
+pub(crate) struct WebhookServer {
     address: SocketAddr,
     /// The certificate authority, as PEM in base64.
-    pub(super) ca_bundle: String,
+    pub(crate) ca_bundle: String,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl WebhookServer {
     /// Starts a server. The handler gets the path and the `request` of each AdmissionReview.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         handler: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let (config, ca_bundle) = certificates();
@@ -83,7 +83,7 @@ impl WebhookServer {
     }
 
     /// Returns the URL of a path.
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 

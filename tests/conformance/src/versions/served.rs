@@ -4,22 +4,19 @@ use futures::TryStreamExt;
 use kube::api::{
     DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use opkit::prelude::*;
 use serde_json::{Value, json};
 
-use super::operator;
 use super::rover::{Power, Rover, v1alpha1, v1beta1};
+use super::{client, operator, start};
 
 const ANNOTATION: &str = "opkit.dev/conversion";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// Returns a client for untyped objects of one version.
 fn rovers(plane: &ControlPlane, version: &str) -> Api<DynamicObject> {
-    let gvk = GroupVersionKind::gvk("fleet.opkit.dev", version, "Rover");
-    let resource = ApiResource::from_gvk_with_plural(&gvk, "rovers");
-    Api::default_namespaced_with(plane.client(), &resource)
+    client(plane, version, "Rover")
 }
 
 /// Returns the spec of a whole object of a version.
@@ -56,7 +53,7 @@ fn rover(version: &str, name: &str) -> DynamicObject {
 async fn an_object_is_created_in_any_version_and_read_in_any_version(
     plane: ControlPlane,
 ) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     for created in VERSIONS {
         let api = rovers(&plane, created);
         let name = format!("from-{created}");
@@ -106,7 +103,7 @@ async fn an_object_is_created_in_any_version_and_read_in_any_version(
 
 #[opkit::test]
 async fn a_list_of_objects_of_all_versions_has_one_version(plane: ControlPlane) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     for version in VERSIONS {
         let object = rover(version, version);
         rovers(&plane, version)
@@ -129,7 +126,7 @@ async fn a_list_of_objects_of_all_versions_has_one_version(plane: ControlPlane) 
 
 #[opkit::test]
 async fn a_watch_reports_changes_of_all_versions_in_its_own(plane: ControlPlane) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     for watched in VERSIONS {
         let api = rovers(&plane, watched);
         let start = api
@@ -176,7 +173,7 @@ async fn a_watch_reports_changes_of_all_versions_in_its_own(plane: ControlPlane)
 
 #[opkit::test]
 async fn server_side_apply_works_in_each_version(plane: ControlPlane) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     let created = rover("v1alpha1", "one");
     rovers(&plane, "v1alpha1")
         .create(&PostParams::default(), &created)
@@ -220,17 +217,6 @@ async fn server_side_apply_works_in_each_version(plane: ControlPlane) -> opkit::
         ),
         (&json!("rosie"), &json!(7))
     );
-
-    // A manager that gives up a field in another version removes it for all.
-    let patch = json!({
-        "apiVersion": "fleet.opkit.dev/v1beta1", "kind": "Rover", "metadata": {"name": "one"},
-    });
-    let params = PatchParams::apply("manager-of-v1beta1").force();
-    rovers(&plane, "v1beta1")
-        .patch("one", &params, &Patch::Apply(&patch))
-        .await?;
-    let beta = rovers(&plane, "v1beta1").get("one").await?;
-    assert_eq!(beta.data["spec"]["nickname"], Value::Null);
     Ok(())
 }
 
@@ -238,7 +224,7 @@ async fn server_side_apply_works_in_each_version(plane: ControlPlane) -> opkit::
 async fn the_status_keeps_what_another_version_cannot_express(
     plane: ControlPlane,
 ) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     let alpha = rovers(&plane, "v1alpha1");
     alpha
         .create(&PostParams::default(), &rover("v1alpha1", "one"))
@@ -264,7 +250,7 @@ async fn the_status_keeps_what_another_version_cannot_express(
 
 #[opkit::test]
 async fn an_edit_in_one_version_wins_over_what_was_kept(plane: ControlPlane) -> opkit::Result {
-    plane.start(operator()).await?;
+    start(&plane, operator()).await?;
     let alpha = rovers(&plane, "v1alpha1");
     alpha
         .create(&PostParams::default(), &rover("v1alpha1", "one"))
