@@ -100,7 +100,7 @@ async fn check(plane: &ControlPlane, sort: &str, policy: &str) -> opkit::Result 
     plane.require(Capability::Admission)?;
     let server = WebhookServer::start(|_, request| reply(request["name"].as_str().unwrap_or("")));
     let server = server.await;
-    let fields = json!({"failurePolicy": policy, "timeoutSeconds": 1});
+    let fields = json!({"failurePolicy": policy, "timeoutSeconds": 5});
     let webhook = [("/lies", fields)];
     let registered = match sort {
         "mutating" => Registered::create(plane, &server, &webhook, &[]).await?,
