@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 pub mod data;
+pub mod https;
 pub mod process;
 pub mod rows;
 pub mod runs;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench cache|controller|server`: benchmarks of a crate and of its peers.
+//! `cargo xtask bench cache|controller|server|webhook`: benchmarks of a crate and of its peers.
 //!
 //! kube-runtime is a peer in its own workspace; client-go and controller-runtime are Go modules;
 //! all are in `benches/peers`. If a peer cannot be built, its rows are marked as absent and not
@@ -29,6 +29,8 @@ enum Subject {
     Controller(Controller),
     /// Benchmark the API server as a process: writes, reads, lists, memory
     Server(ServerArgs),
+    /// Benchmark a webhook server: latency, throughput, conversion, memory
+    Webhook(Options),
     /// Run the real API server until standard input ends
     #[command(hide = true)]
     RealServer {
@@ -109,6 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             ("bench-controller", &controller.options, controller.no_real)
         }
         Subject::Server(server) => return api_server(root, target, server),
+        Subject::Webhook(options) => return webhook(root, target, options),
         Subject::RealServer { directory } => return real_server(directory),
     };
     let build = |program: &str, profile: &str| {
@@ -141,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 ),
             ]
         }
-        Subject::Server(_) | Subject::RealServer { .. } => Vec::new(),
+        Subject::Server(_) | Subject::Webhook(_) | Subject::RealServer { .. } => Vec::new(),
     };
     for (name, module, package) in go {
         if let Some(peer) = go_peer(root, &peers, name, module, package)? {
@@ -188,6 +191,36 @@ fn api_server(root: &Path, target: &Path, args: &ServerArgs) -> Result<ExitCode>
             }
             Err(error) => note(&format!("{error:#}: the real API server is not measured")),
         }
+    }
+    let status = command.status().context("cannot run the bench")?;
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Builds the operator with webhooks, its peer and the benchmark, and runs the benchmark.
+fn webhook(root: &Path, target: &Path, options: &Options) -> Result<ExitCode> {
+    let programs = ["--bin", "bench-webhook", "--bin", "webhooks"];
+    let package = [&["--package", "opkit-benches"], programs.as_slice()].concat();
+    cargo(root, target, "release", &package)?;
+    let (release, peers) = (target.join("release"), target.join("peers"));
+    let Some(server) = real(&peers) else {
+        anyhow::bail!("the operator needs an API server");
+    };
+    let mut command = Command::new(release.join("bench-webhook"));
+    command
+        .arg("run")
+        .arg("--operator")
+        .arg(release.join("webhooks"))
+        .arg("--kubeconfig")
+        .arg(server.kubeconfig())
+        .arg("--directory")
+        .arg(peers.join("webhooks"));
+    options.add_to(&mut command);
+    let name = "controller-runtime-webhook";
+    if let Some(peer) = go_peer(root, &peers, name, "controller-runtime", "./webhook")? {
+        command.arg(format!("--{name}")).arg(peer);
     }
     let status = command.status().context("cannot run the bench")?;
     Ok(match status.success() {

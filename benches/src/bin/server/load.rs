@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::client::{Accept, Address, Connection, JSON};
 use crate::data::Resource;
+use opkit_benches::https::{Accept, Address, Connection, JSON};
 
 /// Number of connections of creates and gets.
 const CONNECTIONS: usize = 16;

@@ -3,7 +3,6 @@
 //!
 //! Every measurement starts a new server and drives it over HTTPS with the same client.
 
-mod client;
 mod data;
 mod load;
 mod rows;

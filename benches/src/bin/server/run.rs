@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 use opkit_benches::runs::{self, Measurement, note};
 use serde_json::{Value, json};
 
-use crate::client::{JSON, JSON_GZIP, PROTOBUF};
 use crate::data::Resource;
 use crate::load;
 use crate::rows::ROWS;
 use crate::servers::{Program, Server};
+use opkit_benches::https::{JSON, JSON_GZIP, PROTOBUF};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use crate::client::{Address, Connection, JSON};
+use opkit_benches::https::{Address, Connection, JSON};
 
 /// Time limit for the start of a server.
 const READY_MAX: Duration = Duration::from_secs(60);
