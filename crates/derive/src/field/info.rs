@@ -40,8 +40,8 @@ impl Field {
     }
 }
 
-/// Generates the checks that the items of a list have the keys of `list_map = ...`. A check fails at
-/// compile time, when the constant is evaluated.
+/// Generates the checks that the items of a list have the keys of `list_map = ...`. A check fails
+/// at compile time, when the constant is evaluated.
 pub(crate) fn key_checks(keywords: &Keywords, ty: &Type) -> TokenStream {
     let ty = types::in_option(ty).unwrap_or(ty);
     let Some(item) = types::element(ty).filter(|item| types::class(item) == Class::Other) else {
