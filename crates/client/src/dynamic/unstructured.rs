@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
+use opkit_apimachinery::managedfields::extract;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -139,6 +140,31 @@ impl Unstructured {
             fields = fields.get_mut(*name)?.as_object_mut()?;
         }
         fields.remove(*last)
+    }
+
+    /// Returns the fields that a field manager applied, with `apiVersion`, `kind`, name and
+    /// namespace. The subresource is empty for the object itself. A manager that applies the
+    /// returned object again changes nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_client::Unstructured;
+    /// use serde_json::json;
+    ///
+    /// let web = Unstructured::from(json!({
+    ///     "apiVersion": "apps/v1",
+    ///     "kind": "Deployment",
+    ///     "metadata": {"name": "web", "managedFields": [
+    ///         {"manager": "me", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+    ///     ]},
+    ///     "spec": {"replicas": 3, "paused": true},
+    /// }));
+    /// let mine = web.extract("me", "");
+    /// assert_eq!(mine.get(&["spec"]), Some(&json!({"replicas": 3})));
+    /// ```
+    pub fn extract(&self, field_manager: &str, subresource: &str) -> Self {
+        let object = Value::Object(self.fields.clone());
+        Self::from(extract(&object, field_manager, subresource))
     }
 
     /// Returns the API version: `group/version`, or only the version for the core group.

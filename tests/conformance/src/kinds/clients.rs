@@ -1,7 +1,11 @@
 //! Typed clients and apply configurations of declared kinds: their requests to a server.
 
+use k8s_openapi::api::apps::v1::Deployment;
 use opkit::apimachinery::scheme::Scheme;
-use opkit::client::{ApplyConfiguration, Client, Deleted, ListOptions, add_kinds};
+use opkit::client::{
+    ApplyConfiguration, Client, Deleted, DynamicClient, Kind, ListOptions, Unstructured,
+    WriteOptions, add_kinds,
+};
 use opkit::prelude::*;
 
 /// A cluster-scoped kind whose client cannot delete.
@@ -141,6 +145,37 @@ async fn an_apply_configuration_owns_only_its_fields(plane: ControlPlane) -> opk
     let status = ZoneApply::extract_subresource(&zone, "mine", "status")?.status;
     assert_eq!(status.and_then(|status| status.racks), Some(1));
     mine.delete(&zone).await?;
+    Ok(())
+}
+
+/// Built-in kinds have no twins: an unstructured object has only the fields that are set.
+#[opkit::test]
+async fn the_fields_of_a_manager_are_extracted_from_any_kind(plane: ControlPlane) -> opkit::Result {
+    let kind = Kind::of::<Deployment>();
+    let mine = DynamicClient::new(plane.client()).with(WriteOptions::for_manager("mine"));
+    let theirs = DynamicClient::new(plane.client()).with(WriteOptions::for_manager("theirs"));
+    let (mine, theirs) = (mine.resource(kind.clone()), theirs.resource(kind.clone()));
+    let mut web = Unstructured::new(&kind, "web");
+    let container = serde_json::json!({"name": "web", "image": "nginx"});
+    web.set(&["spec", "selector", "matchLabels", "app"], "web")?;
+    web.set(&["spec", "template", "metadata", "labels", "app"], "web")?;
+    web.set(&["spec", "template", "spec", "containers"], vec![container])?;
+    mine.apply(&web).await?;
+    // Another manager applies only the replicas: the selector is not among its fields.
+    let mut scaled = Unstructured::new(&kind, "web");
+    scaled.set(&["spec", "replicas"], 0)?;
+    let applied = theirs.apply(&scaled).await?;
+    let extracted = applied.extract("theirs", "");
+    assert_eq!(
+        extracted.get(&["spec"]),
+        Some(&serde_json::json!({"replicas": 0}))
+    );
+    let image = applied.extract("mine", "");
+    let image = image.get(&["spec", "template", "spec", "containers"]);
+    let container = serde_json::json!([{"name": "web", "image": "nginx"}]);
+    assert_eq!(image, Some(&container));
+    let again = theirs.apply(&extracted).await?;
+    assert_eq!(again.get(&["spec"]), applied.get(&["spec"]));
     Ok(())
 }
 
