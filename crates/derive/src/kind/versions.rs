@@ -2,8 +2,9 @@
 //! root type of a version.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
 use syn::{DeriveInput, Error, LitStr, Path, Token, parse_quote};
 
 use super::definition::Definition;
@@ -97,20 +98,27 @@ impl Versions {
                 "storage = {:?}: {kind} has no such version",
                 storage.value()
             );
-            quote! {
+            quote_spanned! {storage.span()=>
                 if !::opkit::__private::kinds::versions::is_version(VERSIONS, #storage) {
                     ::core::panic!(#message);
                 }
             }
         });
+        let span = self
+            .paths
+            .first()
+            .map_or_else(Span::call_site, Spanned::span);
         let message = format!("two versions of {kind} have the same name");
+        let distinct = quote_spanned! {span=>
+            if !::opkit::__private::kinds::versions::are_distinct(VERSIONS) {
+                ::core::panic!(#message);
+            }
+        };
         quote! {
             const _: () = {
                 const VERSIONS: &[&str] = &[#names];
                 #storage
-                if !::opkit::__private::kinds::versions::are_distinct(VERSIONS) {
-                    ::core::panic!(#message);
-                }
+                #distinct
             };
         }
     }
@@ -167,9 +175,9 @@ pub(crate) fn expand(
         false => quote!(#rest,),
     };
     let own = errors.take(arguments::take(&mut input.attrs, KIND.and(STRUCT)));
+    reject_arguments_of_hub(rest.clone(), own.as_deref())?;
     let ident = input.ident.clone();
     let parsed = errors.take(Struct::parse(input, Role::Spec));
-    errors.take(reject_arguments_of_hub(rest.clone(), own.as_deref()));
     let (Some(own), Some(mut parsed)) = (own, parsed) else {
         return errors.none_or(TokenStream::new());
     };

@@ -14,8 +14,10 @@ use crate::types::{self, Class};
 /// Generates the implementation of `Version` for a struct.
 pub(super) fn expand(version: &Version, ident: &Ident, declared: &Declared) -> TokenStream {
     let hub = version.hub();
-    let to_hub = to_hub(declared);
-    let from_hub = from_hub(declared);
+    // The compiler reports missing fields at the type of the hub.
+    let span = syn::spanned::Spanned::span(&version.of);
+    let to_hub = to_hub(declared, span);
+    let from_hub = from_hub(declared, span);
     let notes = notes(declared);
     quote! {
         #[automatically_derived]
@@ -45,9 +47,13 @@ pub(super) fn expand(version: &Version, ident: &Ident, declared: &Declared) -> T
     }
 }
 
-fn to_hub(declared: &Declared) -> TokenStream {
+fn to_hub(declared: &Declared, span: Span) -> TokenStream {
     let own: Vec<_> = declared.fields.iter().map(|field| &field.ident).collect();
-    let variables: Vec<_> = own.iter().map(|ident| variable("own", ident)).collect();
+    let variables: Vec<_> = declared
+        .fields
+        .iter()
+        .map(|field| field.located(variable("own", &field.ident)))
+        .collect();
     let (mut before, mut fields, mut after) = (Vec::new(), Vec::new(), Vec::new());
     // Fields of the hub into which others have moved, and which are created first.
     let mut roots: BTreeSet<String> = BTreeSet::new();
@@ -105,16 +111,17 @@ fn to_hub(declared: &Declared) -> TokenStream {
             }
         }
     }
+    let literal = quote_spanned!(span=> OpkitHub { #(#fields),* });
     quote! {
         let Self { #(#own: #variables),* } = self;
         #(#before)*
-        let mut hub = OpkitHub { #(#fields),* };
+        let mut hub = #literal;
         #(#after)*
         hub
     }
 }
 
-fn from_hub(declared: &Declared) -> TokenStream {
+fn from_hub(declared: &Declared, span: Span) -> TokenStream {
     // The names of the hub's fields, each once.
     let mut names: Vec<&Ident> = Vec::new();
     let mut add = |ident| {
@@ -130,8 +137,11 @@ fn from_hub(declared: &Declared) -> TokenStream {
             Fate::At(path) => {
                 path.first().into_iter().for_each(&mut add);
                 open(path, &mut inside, &mut opened);
-                let variable = place(path);
-                field.converted_from_hub(&quote!(#variable))
+                let place = match path.as_slice() {
+                    [name] => field.located(variable("hub", name)).to_token_stream(),
+                    path => place(path),
+                };
+                field.converted_from_hub(&place)
             }
             Fate::Split { hub, from_hub, .. } => {
                 hub.iter().for_each(&mut add);
@@ -154,8 +164,9 @@ fn from_hub(declared: &Declared) -> TokenStream {
         added.path.first().into_iter().for_each(&mut add);
     }
     let variables: Vec<_> = names.iter().map(|ident| variable("hub", ident)).collect();
+    let pattern = quote_spanned!(span=> OpkitHub { #(#names: #variables),* });
     quote! {
-        let OpkitHub { #(#names: #variables),* } = hub;
+        let #pattern = hub;
         // Fields that only the hub has are not used.
         let _ = (#(&#variables,)*);
         #(#opened)*
@@ -242,6 +253,12 @@ fn plain(ident: &Ident) -> String {
 }
 
 impl DeclaredField {
+    /// Returns the variable with the location of the field, where the compiler reports errors.
+    fn located(&self, mut variable: Ident) -> Ident {
+        variable.set_span(self.span().resolved_at(Span::call_site()));
+        variable
+    }
+
     fn converted_to_hub(&self, value: &TokenStream) -> TokenStream {
         match &self.changed {
             Some((to_hub, _)) => quote_spanned!(self.span()=> #to_hub(#value)),

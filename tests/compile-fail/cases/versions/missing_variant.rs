@@ -1,0 +1,31 @@
+//! A variant of the hub that the version does not mention.
+#![allow(dead_code, unused_imports)]
+
+pub mod robot {
+    use opkit::prelude::*;
+
+    #[opkit::kind(group = "example.com", version = "v1", namespaced, versions(v1alpha1::Robot))]
+    pub struct RobotSpec {
+        pub region: Region,
+    }
+
+    #[opkit::schema]
+    pub enum Region {
+        Eu,
+        Asia,
+    }
+
+    pub mod v1alpha1 {
+        use opkit::prelude::*;
+
+        #[opkit::version(of = super::Robot, version = "v1alpha1")]
+        pub struct RobotSpec {
+            pub region: Region,
+        }
+
+        #[opkit::version(of = super::Region)]
+        pub enum Region {
+            Eu,
+        }
+    }
+}

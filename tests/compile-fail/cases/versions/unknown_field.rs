@@ -1,0 +1,23 @@
+//! A field that the hub does not have.
+#![allow(dead_code, unused_imports)]
+
+pub mod robot {
+    use opkit::prelude::*;
+
+    #[opkit::kind(group = "example.com", version = "v1", namespaced, versions(v1alpha1::Robot))]
+    pub struct RobotSpec {
+        pub replicas: i32,
+        pub paused: bool,
+    }
+
+    pub mod v1alpha1 {
+        use opkit::prelude::*;
+
+        #[opkit::version(of = super::Robot, version = "v1alpha1")]
+        #[opkit(added(paused = false))]
+        pub struct RobotSpec {
+            #[opkit(renamed = replicsa)]
+            pub size: i32,
+        }
+    }
+}
