@@ -326,6 +326,12 @@ impl Server {
         Ok(endpoint)
     }
 
+    /// Sets the address at which a program serves the requests of this server to a Service, as
+    /// [`Options::service_addresses`] does. An earlier address of the Service is replaced.
+    pub fn set_service_address(&self, address: ServiceAddress) {
+        self.shared.registry.resolver.set_given(address);
+    }
+
     /// Lets `service` serve the requests of this server to the Service `name`, such as calls of
     /// webhooks, without a socket. The Service need not exist. `None` ends that.
     pub fn serve_service(

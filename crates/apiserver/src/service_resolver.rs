@@ -108,7 +108,7 @@ type LocalServices = HashMap<(String, String), Arc<dyn LocalService>>;
 /// The addresses of all Services.
 #[derive(Default)]
 pub(crate) struct ServiceResolver {
-    given: Vec<ServiceAddress>,
+    given: RwLock<Vec<ServiceAddress>>,
     local: RwLock<LocalServices>,
     /// The address of the API server itself, which is the Service `default/kubernetes`.
     own: OnceLock<SocketAddr>,
@@ -117,10 +117,20 @@ pub(crate) struct ServiceResolver {
 impl ServiceResolver {
     pub(crate) fn new(given: Vec<ServiceAddress>) -> Self {
         Self {
-            given,
+            given: RwLock::new(given),
             local: RwLock::default(),
             own: OnceLock::new(),
         }
+    }
+
+    /// Sets the address of a Service, in place of an earlier one.
+    pub(crate) fn set_given(&self, address: ServiceAddress) {
+        let is_same = |it: &ServiceAddress| {
+            (&it.namespace, &it.name, it.port) == (&address.namespace, &address.name, address.port)
+        };
+        let mut given = self.given.write();
+        given.retain(|it| !is_same(it));
+        given.push(address);
     }
 
     /// Sets the program in this process that serves a Service. `None` removes it.
@@ -164,13 +174,14 @@ impl ServiceResolver {
     }
 
     /// Returns the address that the options give for a Service.
-    pub(crate) fn given(&self, namespace: &str, name: &str, port: u16) -> Option<&Authority> {
+    pub(crate) fn given(&self, namespace: &str, name: &str, port: u16) -> Option<Authority> {
         let is_same =
             |service: &&ServiceAddress| service.namespace == namespace && service.name == name;
-        let mut services = self.given.iter().filter(is_same);
+        let given = self.given.read();
+        let mut services = given.iter().filter(is_same);
         let exact = services.clone().find(|service| service.port == Some(port));
         let found = exact.or_else(|| services.find(|service| service.port.is_none()));
-        found.map(|service| &service.address)
+        found.map(|service| service.address.clone())
     }
 
     /// Returns the address of a Service.
@@ -185,7 +196,7 @@ impl ServiceResolver {
         port: u16,
     ) -> Result<Authority, String> {
         if let Some(address) = self.given(namespace, name, port) {
-            return Ok(address.clone());
+            return Ok(address);
         }
         if let (("default", "kubernetes", 443), Some(own)) =
             ((namespace, name, port), self.own.get())

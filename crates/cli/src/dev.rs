@@ -11,6 +11,7 @@ mod rows;
 mod session;
 mod sources;
 mod view;
+mod webhooks;
 
 use std::ffi::OsString;
 

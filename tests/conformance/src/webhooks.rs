@@ -3,6 +3,7 @@
 
 mod auth;
 mod builtin;
+mod replicas;
 mod shop;
 
 use http::Request;

@@ -10,6 +10,8 @@ use opkit_client::{
     ObjectKey, RequestError, RestMapper, Unstructured, WriteOptions, one_line,
 };
 
+use super::webhooks::DevWebhooks;
+
 /// Field manager of the objects that this command applies.
 const MANAGER: &str = "opkit-dev";
 
@@ -48,12 +50,19 @@ impl Installer {
 
     /// Installs the CRDs among the manifests of an operator, and returns the CRDs with their
     /// status. Fails if a CRD is not established.
-    pub(crate) async fn install_crds(&self, yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
+    pub(crate) async fn install_crds(
+        &self,
+        yaml: &str,
+        webhooks: Option<&DevWebhooks>,
+    ) -> Result<Vec<CustomResourceDefinition>> {
         let mut crds = Vec::new();
         let objects =
             parse(yaml).context("cannot parse the output of the operator's command `manifests`")?;
-        for object in objects {
+        for mut object in objects {
             if object.kind() == "CustomResourceDefinition" {
+                if let Some(webhooks) = webhooks {
+                    webhooks.trust(&mut object);
+                }
                 self.apply(&object).await?;
                 let crd = self.client.get::<CustomResourceDefinition>(object.name());
                 crds.push(crd.await.map_err(|error| message(&error))?);
@@ -96,6 +105,43 @@ impl Installer {
             namespace: account.namespace().unwrap_or("default").to_owned(),
             name: account.name().to_owned(),
         }))
+    }
+
+    /// Installs the webhook configurations and admission policies among the manifests of an
+    /// operator, and deletes those that only the manifests `before` contain. Returns the number of
+    /// webhooks.
+    pub(crate) async fn install_admission(
+        &self,
+        yaml: &str,
+        before: &str,
+        webhooks: Option<&DevWebhooks>,
+    ) -> Result<usize> {
+        let is_admission = |object: &Unstructured| {
+            let group = "admissionregistration.k8s.io/";
+            let is_reachable = webhooks.is_some() || !object.kind().ends_with("Configuration");
+            object.api_version().starts_with(group) && is_reachable
+        };
+        let mut objects = parse(yaml)?;
+        objects.retain(is_admission);
+        let mut number = 0_usize;
+        for object in &mut objects {
+            if let Some(webhooks) = webhooks {
+                webhooks.trust(object);
+            }
+            let all = object.get(&["webhooks"]).and_then(|it| it.as_array());
+            number = number.saturating_add(all.map_or(0, Vec::len));
+            self.apply(object).await?;
+        }
+        let is_kept = |old: &Unstructured| {
+            let mut objects = objects.iter();
+            objects.any(|it| (it.kind(), it.name()) == (old.kind(), old.name()))
+        };
+        for old in parse(before)?.iter().filter(|it| is_admission(it)) {
+            if !is_kept(old) {
+                self.delete(old).await?;
+            }
+        }
+        Ok(number)
     }
 
     /// Applies every object in a file, and returns `kind/name` of each object.
@@ -182,7 +228,7 @@ fn is_role(object: &Unstructured) -> bool {
         .starts_with("rbac.authorization.k8s.io/")
 }
 
-fn parse(yaml: &str) -> Result<Vec<Unstructured>> {
+pub(super) fn parse(yaml: &str) -> Result<Vec<Unstructured>> {
     Ok(serde_saphyr::from_multiple(yaml)?)
 }
 

@@ -20,6 +20,7 @@ use super::package::Package;
 use super::rows;
 use super::sources::Sources;
 use super::view::{self, View};
+use super::webhooks::DevWebhooks;
 use crate::control_plane::ControlPlane;
 use crate::output;
 
@@ -38,6 +39,8 @@ pub(crate) struct Session {
     view: View,
     client: DynamicClient,
     installer: Installer,
+    /// Address and certificate of the operator's webhooks; `None` if it has none.
+    webhooks: Option<DevWebhooks>,
     /// Manifests of the running operator.
     manifests: String,
     /// Installed CRDs of the running operator.
@@ -77,6 +80,7 @@ impl Session {
             view,
             installer: Installer::new(kube.clone(), discovery),
             client: DynamicClient::new(kube),
+            webhooks: None,
             manifests: String::new(),
             crds: Vec::new(),
             sources: Sources::default(),
@@ -100,7 +104,9 @@ impl Session {
         self.sources.mark();
         let edited = self.sources.written_since(build_started);
         let manifests = operator::manifests(&executable, &self.arguments).await?;
-        self.crds = self.installer.install_crds(&manifests).await?;
+        self.prepare_webhooks(&manifests)?;
+        let webhooks = self.webhooks.as_ref();
+        self.crds = self.installer.install_crds(&manifests, webhooks).await?;
         self.install_permissions(&manifests).await?;
         self.manifests = manifests;
         self.plane.write_kubeconfig()?;
@@ -116,6 +122,11 @@ impl Session {
             if let Some(log) = process.log() {
                 self.view.line("log", &log.display().to_string());
             }
+        }
+        let number = self.install_admission("").await?;
+        if number > 0 {
+            let line = format!("{number} called by the API server");
+            self.view.line("webhooks", &line);
         }
         for sample in self.package.samples()? {
             let applied = self.installer.apply_file(&sample).await?;
@@ -213,7 +224,9 @@ impl Session {
         }
         let manifests = operator::manifests(executable, &self.arguments).await?;
         if manifests != self.manifests {
-            let crds = self.installer.install_crds(&manifests).await?;
+            self.prepare_webhooks(&manifests)?;
+            let webhooks = self.webhooks.as_ref();
+            let crds = self.installer.install_crds(&manifests, webhooks).await?;
             let is_known = |crd: &CustomResourceDefinition| {
                 let of = |crd: &CustomResourceDefinition| {
                     (crd.metadata.name.clone(), crd.metadata.generation)
@@ -224,12 +237,32 @@ impl Session {
             self.view.crds(&changed);
             self.crds = crds;
             self.install_permissions(&manifests).await?;
-            self.manifests = manifests;
+            let before = std::mem::replace(&mut self.manifests, manifests);
+            self.install_admission(&before).await?;
         }
         if let Some(process) = self.process.take() {
             process.stop().await;
         }
         self.start(executable)
+    }
+
+    /// Prepares the webhooks, if the operator has some and they are not prepared yet.
+    fn prepare_webhooks(&mut self, manifests: &str) -> Result<()> {
+        if self.webhooks.is_none() {
+            let (name, arguments) = (&self.package.name, &self.arguments);
+            self.webhooks = DevWebhooks::prepare(name, &self.plane, manifests, arguments)?;
+        }
+        Ok(())
+    }
+
+    /// Installs the webhook configurations and admission policies of the operator. `before` are the
+    /// manifests of the operator before the edit.
+    async fn install_admission(&self, before: &str) -> Result<usize> {
+        let webhooks = self.webhooks.as_ref();
+        let installed = self
+            .installer
+            .install_admission(&self.manifests, before, webhooks);
+        installed.await
     }
 
     async fn install_permissions(&mut self, manifests: &str) -> Result<()> {
@@ -241,10 +274,13 @@ impl Session {
 
     fn start(&mut self, executable: &Path) -> Result<()> {
         self.built = written(executable);
+        let mut arguments = self.webhooks.as_ref().map(DevWebhooks::arguments);
+        let arguments = arguments.get_or_insert_default();
+        arguments.extend(self.arguments.iter().cloned());
         let started = OperatorProcess::start(
             &self.package,
             executable,
-            &self.arguments,
+            arguments,
             self.identity.kubeconfig(&self.plane),
             &self.view,
         );
@@ -295,6 +331,9 @@ impl Session {
             process.stop().await;
         }
         self.identity.remove();
+        if let Some(webhooks) = self.webhooks {
+            webhooks.remove();
+        }
         self.plane.stop().await;
     }
 }

@@ -104,7 +104,7 @@ async fn a_kind_that_changed_since_the_last_run_is_found() {
     let directory = TempDir::new().unwrap();
     for scope in ["Namespaced", "Cluster"] {
         let run = Run::new(directory.path());
-        let crds = run.installer.install_crds(&crd(scope)).await.unwrap();
+        let crds = run.installer.install_crds(&crd(scope), None).await.unwrap();
         assert_eq!(crds.len(), 1);
         assert_eq!(run.apply(ROBOT).await.unwrap(), ["robot/one"]);
     }
