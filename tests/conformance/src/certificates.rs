@@ -14,7 +14,7 @@ use opkit_certificates::{BundleTarget, CertificateKeeper, KeeperOptions, Periods
 use rustls::sign::CertifiedKey;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "shop-operator-webhook-certificates";
@@ -24,7 +24,7 @@ struct Replica {
     certificate: watch::Receiver<Option<Arc<CertifiedKey>>>,
     health: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
     stop: CancellationToken,
-    task: JoinHandle<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Replica {
@@ -51,12 +51,13 @@ impl Replica {
         let keeper = CertificateKeeper::new(client, options, certificates);
         let health = Box::new(keeper.health());
         let stop = CancellationToken::new();
-        let task = tokio::spawn(keeper.run(stop.clone()));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keeper.run(stop.clone()));
         Self {
             certificate,
             health,
             stop,
-            task,
+            tasks,
         }
     }
 
@@ -68,7 +69,7 @@ impl Replica {
 
     async fn stop(self) {
         self.stop.cancel();
-        self.task.await.unwrap();
+        self.tasks.join_all().await;
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use http::Method;
+use opkit_benches::https::{Accept, Address, Connection, JSON};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::data::Resource;
-use opkit_benches::https::{Accept, Address, Connection, JSON};
 
 /// Number of connections of creates and gets.
 const CONNECTIONS: usize = 16;

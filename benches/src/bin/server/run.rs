@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use opkit_benches::https::{JSON, JSON_GZIP, PROTOBUF};
 use opkit_benches::runs::{self, Measurement, note};
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use crate::data::Resource;
 use crate::load;
 use crate::rows::ROWS;
 use crate::servers::{Program, Server};
-use opkit_benches::https::{JSON, JSON_GZIP, PROTOBUF};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -5,13 +5,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use opkit_benches::https::{Address, Connection, JSON};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
-
-use opkit_benches::https::{Address, Connection, JSON};
 
 /// Time limit for the start of a server.
 const READY_MAX: Duration = Duration::from_secs(60);

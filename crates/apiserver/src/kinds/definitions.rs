@@ -94,16 +94,13 @@ impl Definitions {
 /// Returns the line of `text` whose name is `name`. The lines of `text` are sorted by name.
 fn find(text: &'static str, name: &str) -> Option<(&'static str, &'static str)> {
     let (mut low, mut high) = (0, text.len());
+    let is_end = |byte: &u8| *byte == b'\n';
     while low < high {
         let middle = low + (high - low) / 2;
-        let start = text.as_bytes()[low..middle]
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(low, |end| low + end + 1);
-        let end = text.as_bytes()[middle..high]
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .map_or(high, |end| middle + end);
+        let mut before = text.as_bytes().get(low..middle)?.iter();
+        let start = before.rposition(is_end).map_or(low, |end| low + end + 1);
+        let mut after = text.as_bytes().get(middle..high)?.iter();
+        let end = after.position(is_end).map_or(high, |end| middle + end);
         let (found, json) = split(text.get(start..end)?)?;
         match found.cmp(name) {
             Ordering::Less => low = end + 1,

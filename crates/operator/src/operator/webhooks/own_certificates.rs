@@ -1,5 +1,5 @@
-//! The operator's own certificates for its webhooks: which objects they concern, and the permissions
-//! that the operator needs for them.
+//! The operator's own certificates for its webhooks: which objects they concern, and the
+//! permissions that the operator needs for them.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_certificates::{BundleTarget, KeeperOptions, Periods, TargetKind};
