@@ -28,6 +28,7 @@ mod partial;
 mod restore;
 mod review;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub use crate::error::ConversionError;
 use crate::schema::Schema;
 
 use self::annotation::Kept;
+use self::difference::differences_in;
 use self::restore::restore;
 
 /// Fields of an object by name.
@@ -48,7 +50,7 @@ pub type Fields = Map<String, Value>;
 
 /// A function that converts fields of an object to another version. If the argument `is_reversed`
 /// is true, the function also converts the result back, and returns both.
-pub type Convert = fn(Fields, is_reversed: bool) -> Result<Conversion, serde_json::Error>;
+pub type Convert = fn(&Fields, is_reversed: bool) -> Result<Conversion, serde_json::Error>;
 
 /// Result of a [`Convert`] function.
 #[derive(Clone, Debug, Default)]
@@ -97,14 +99,13 @@ pub struct Spoke {
 /// use serde_json::{Value, json};
 ///
 /// /// Renames a field of the spec, and drops all other fields.
-/// fn rename(mut fields: Fields, from: &str, to: &str) -> Fields {
-///     let size = fields["spec"][from].take();
-///     fields.insert("spec".into(), json!({to: size}));
-///     fields
+/// fn rename(fields: &Fields, from: &str, to: &str) -> Fields {
+///     let spec = json!({to: fields["spec"][from]});
+///     Fields::from_iter([("spec".to_owned(), spec)])
 /// }
-/// fn there_and_back(fields: Fields, from: &str, to: &str) -> Conversion {
+/// fn there_and_back(fields: &Fields, from: &str, to: &str) -> Conversion {
 ///     let fields = rename(fields, from, to);
-///     Conversion { reversed: rename(fields.clone(), to, from), fields }
+///     Conversion { reversed: rename(&fields, to, from), fields }
 /// }
 /// let functions = Functions {
 ///     fields: &["spec"],
@@ -244,14 +245,19 @@ impl KindVersions {
             });
         }
         let kept = Kept::take(&mut object);
-        let converted = self.convert_fields(object.clone(), kept.clone(), &from, to);
-        let (mut object, kept) = match (converted, self.schema(&from)) {
-            (Ok(converted), _) => converted,
+        let converted = self.convert_fields(&mut object, kept.clone(), &from, to);
+        let kept = match (converted, self.schema(&from)) {
+            (Ok(kept), _) => kept,
             (Err(error), Some(schema)) => {
                 // The object may be a part of one: server-side apply converts the fields of a
                 // manager without those of others.
-                let convert = |object| self.convert_fields(object, kept.clone(), &from, to);
-                partial::convert(&object, schema, convert).ok_or(error)?
+                let converted = partial::convert(&object, schema, |mut object| {
+                    let kept = self.convert_fields(&mut object, kept.clone(), &from, to)?;
+                    Ok((object, kept))
+                });
+                let (converted, kept) = converted.ok_or(error)?;
+                object = converted;
+                kept
             }
             (Err(error), None) => return Err(error),
         };
@@ -262,71 +268,44 @@ impl KindVersions {
         })
     }
 
-    /// Converts the fields of an object, which no longer has the annotation.
+    /// Converts the fields of an object, which no longer has the annotation. The object is not
+    /// changed if there is an error.
     fn convert_fields(
         &self,
-        mut object: Fields,
+        object: &mut Fields,
         mut kept: Kept,
         from: &str,
         to: &str,
-    ) -> Result<(Fields, Kept), ConversionError> {
+    ) -> Result<Kept, ConversionError> {
+        let mut before = None;
         if let Some(spoke) = self.find(from) {
-            self.convert_to_hub(spoke, &mut object, &mut kept)?;
+            let hub = Side::new(&self.hub, &self.hub_schema);
+            let own = Side::new(&spoke.name, &spoke.schema);
+            let Functions {
+                to_hub, from_hub, ..
+            } = spoke.functions;
+            let fields = convert_one(spoke, object, &mut kept, own, hub, to_hub, from_hub)?;
+            before = Some(replace(object, spoke.functions.fields, fields));
         }
         // The object is in the hub now; values that were kept for the hub are restored or outdated.
         kept.remove(&self.hub);
         if let Some(spoke) = self.find(to) {
-            self.convert_from_hub(spoke, &mut object, &mut kept)?;
+            let hub = Side::new(&self.hub, &self.hub_schema);
+            let own = Side::new(&spoke.name, &spoke.schema);
+            let Functions {
+                to_hub, from_hub, ..
+            } = spoke.functions;
+            match convert_one(spoke, object, &mut kept, hub, own, from_hub, to_hub) {
+                Ok(fields) => drop(replace(object, spoke.functions.fields, fields)),
+                Err(error) => {
+                    if let (Some(spoke), Some(before)) = (self.find(from), before) {
+                        replace(object, spoke.functions.fields, before);
+                    }
+                    return Err(error);
+                }
+            }
         }
-        Ok((object, kept))
-    }
-
-    /// Converts an object of a spoke to the hub. Values that the hub cannot express are kept for
-    /// the spoke.
-    fn convert_to_hub(
-        &self,
-        spoke: &Spoke,
-        object: &mut Fields,
-        kept: &mut Kept,
-    ) -> Result<(), ConversionError> {
-        let fail = |cause| decoding(object_name(object), &spoke.name, cause);
-        let functions = &spoke.functions;
-        let original = selected(object, functions.fields);
-        let converted = (functions.to_hub)(original.clone(), true).map_err(fail)?;
-        let entries = kept.take_version(&self.hub);
-        let restored = restore(converted, &entries, &self.hub_schema, |fields| {
-            (functions.from_hub)(fields, false).map(|conversion| conversion.fields)
-        });
-        let (fields, reversed) = restored;
-        let schema = &spoke.schema;
-        kept.set(&spoke.name, differences(&reversed, &original, schema));
-        replace(object, functions.fields, fields);
-        Ok(())
-    }
-
-    /// Converts an object of the hub to a spoke. Values that the spoke cannot express are kept for
-    /// the hub.
-    fn convert_from_hub(
-        &self,
-        spoke: &Spoke,
-        object: &mut Fields,
-        kept: &mut Kept,
-    ) -> Result<(), ConversionError> {
-        let fail = |cause| decoding(object_name(object), &self.hub, cause);
-        let functions = &spoke.functions;
-        let original = selected(object, functions.fields);
-        let converted = (functions.from_hub)(original.clone(), true).map_err(fail)?;
-        let entries = kept.take_version(&spoke.name);
-        let restored = restore(converted, &entries, &spoke.schema, |fields| {
-            (functions.to_hub)(fields, false).map(|conversion| conversion.fields)
-        });
-        let (fields, reversed) = restored;
-        kept.set(
-            &self.hub,
-            differences(&reversed, &original, &self.hub_schema),
-        );
-        replace(object, functions.fields, fields);
-        Ok(())
+        Ok(kept)
     }
 
     fn find(&self, version: &str) -> Option<&Spoke> {
@@ -366,6 +345,46 @@ impl fmt::Display for KindVersions {
     }
 }
 
+/// Name and schema of a version.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    name: &'a str,
+    schema: &'a Schema,
+}
+
+impl<'a> Side<'a> {
+    fn new(name: &'a str, schema: &'a Schema) -> Self {
+        Self { name, schema }
+    }
+}
+
+/// Converts the fields of an object between the hub and a spoke. Values that were kept for the
+/// version `to` are restored, and values that it cannot express are kept for the version `from`.
+fn convert_one(
+    spoke: &Spoke,
+    object: &Fields,
+    kept: &mut Kept,
+    from: Side<'_>,
+    to: Side<'_>,
+    convert: Convert,
+    reverse: Convert,
+) -> Result<Fields, ConversionError> {
+    let names = spoke.functions.fields;
+    let original = match names.contains(&"metadata") {
+        true => Cow::Owned(selected(object, names)),
+        false => Cow::Borrowed(object),
+    };
+    let converted = convert(&original, true)
+        .map_err(|cause| decoding(object_name(object), from.name, cause))?;
+    let entries = kept.take_version(to.name);
+    let (fields, reversed) = restore(converted, &entries, to.schema, |fields| {
+        reverse(fields, false).map(|conversion| conversion.fields)
+    });
+    let lost = differences_in(names, &reversed, &original, from.schema);
+    kept.set(from.name, lost);
+    Ok(fields)
+}
+
 /// Returns copies of the fields that conversion functions take. Of the metadata, only the names,
 /// the labels and the annotations are copied.
 fn selected(object: &Fields, names: &[&str]) -> Fields {
@@ -390,25 +409,26 @@ fn metadata_of(object: &Fields) -> Fields {
         .collect()
 }
 
-/// Replaces the fields of the object that were converted. Of the metadata, only the labels and the
-/// annotations are replaced.
-fn replace(object: &mut Fields, names: &[&str], mut fields: Fields) {
+/// Replaces the fields of the object that were converted, and returns the old fields. Of the
+/// metadata, only the labels and the annotations are replaced.
+fn replace(object: &mut Fields, names: &[&str], mut fields: Fields) -> Fields {
+    let mut before = Fields::new();
     for name in names {
         let new = fields.remove(*name);
-        if *name == "metadata" {
-            replace_metadata(object, new);
-            continue;
-        }
-        match new {
-            Some(new) => object.insert((*name).to_owned(), new),
-            None => object.remove(*name),
+        let old = match (*name, new) {
+            ("metadata", new) => replace_metadata(object, new),
+            (name, Some(new)) => object.insert(name.to_owned(), new),
+            (name, None) => object.remove(name),
         };
+        before.extend(old.map(|old| ((*name).to_owned(), old)));
     }
+    before
 }
 
-fn replace_metadata(object: &mut Fields, new: Option<Value>) {
+fn replace_metadata(object: &mut Fields, new: Option<Value>) -> Option<Value> {
+    let before = Value::Object(metadata_of(object));
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else {
-        return;
+        return None;
     };
     for name in ["labels", "annotations"] {
         match new.as_ref().and_then(|new| new.get(name)) {
@@ -416,6 +436,7 @@ fn replace_metadata(object: &mut Fields, new: Option<Value>) {
             _ => metadata.remove(name),
         };
     }
+    Some(before)
 }
 
 /// Returns the namespace and the name of an object for error messages.

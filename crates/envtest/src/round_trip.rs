@@ -214,7 +214,7 @@ impl Pair<'_> {
         fill_defaults(&mut object, &Typed::new(self.schema, &NoDefinitions));
         let mut fields = object.as_object().cloned().unwrap_or_default();
         fields.retain(|name, _| bare.spoke.functions.fields.contains(&name.as_str()));
-        let converted = (bare.convert)(fields.clone(), true).map_err(|error| error.to_string())?;
+        let converted = (bare.convert)(&fields, true).map_err(|error| error.to_string())?;
         let (before, after) = (bare.comparable(fields), bare.comparable(converted.reversed));
         let mut changes = self.changes(&before, &after);
         // The Rust types have defaults that the schema does not have, as in a status.

@@ -58,14 +58,15 @@ async fn start(plane: &ControlPlane, operator: Operator) -> opkit::Result {
         }
         let name = crd.name_any();
         plane.apply(crd).await?;
-        let is_established = |crd: &CustomResourceDefinition| {
-            let conditions = crd.status.iter().flat_map(|status| &status.conditions);
-            let mut conditions = conditions.flatten();
-            conditions.any(|it| it.type_ == "Established" && it.status == "True")
-        };
         plane.eventually(name.as_str(), is_established).await?;
     }
     Ok(())
+}
+
+fn is_established(crd: &CustomResourceDefinition) -> bool {
+    let conditions = crd.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.flatten();
+    conditions.any(|it| it.type_ == "Established" && it.status == "True")
 }
 
 /// URL and certificate authority of the server that converts objects, which all tests share, since

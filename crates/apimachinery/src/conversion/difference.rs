@@ -39,6 +39,26 @@ pub fn differences(from: &Fields, to: &Fields, schema: &Schema) -> Vec<Differenc
     found
 }
 
+/// Returns the differences as [`differences`] does, of only some of the fields.
+pub(super) fn differences_in(
+    names: &[&str],
+    from: &Fields,
+    to: &Fields,
+    schema: &Schema,
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let typed = Typed::new(schema, &NoDefinitions);
+    for name in names {
+        let (from, to) = (from.get(*name), to.get(*name));
+        if from != to {
+            let mut path = vec![Step::Field((*name).to_owned())];
+            let schema = typed.field(name);
+            compare(from, to, schema.as_ref(), &mut path, &mut found);
+        }
+    }
+    found
+}
+
 fn compare_fields(
     from: &Fields,
     to: &Fields,

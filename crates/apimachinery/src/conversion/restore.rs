@@ -18,9 +18,12 @@ pub(super) fn restore(
     converted: Conversion,
     kept: &[Difference],
     schema: &Schema,
-    reverse: impl Fn(Fields) -> Result<Fields, serde_json::Error>,
+    reverse: impl Fn(&Fields) -> Result<Fields, serde_json::Error>,
 ) -> (Fields, Fields) {
     let Conversion { fields, reversed } = converted;
+    if kept.is_empty() {
+        return (fields, reversed);
+    }
     let mut restored = fields.clone();
     let mut is_restored = false;
     for difference in kept {
@@ -34,7 +37,7 @@ pub(super) fn restore(
         if !errors(candidate, schema).is_subset(&errors_before) {
             return None;
         }
-        reverse(candidate.clone()).ok()
+        reverse(candidate).ok()
     };
     if let Some(reversed) = accept(&restored) {
         return (restored, reversed);

@@ -111,16 +111,16 @@ fn robot() -> KindVersions {
             "v1alpha1",
             schema.clone(),
             functions(
-                |fields, _| there_and_back(&fields, alpha_to_hub, alpha_from_hub),
-                |fields, _| there_and_back(&fields, alpha_from_hub, alpha_to_hub),
+                |fields, _| there_and_back(fields, alpha_to_hub, alpha_from_hub),
+                |fields, _| there_and_back(fields, alpha_from_hub, alpha_to_hub),
             ),
         )
         .spoke(
             "v1beta1",
             schema,
             functions(
-                |fields, _| there_and_back(&fields, beta_to_hub, beta_from_hub),
-                |fields, _| there_and_back(&fields, beta_from_hub, beta_to_hub),
+                |fields, _| there_and_back(fields, beta_to_hub, beta_from_hub),
+                |fields, _| there_and_back(fields, beta_from_hub, beta_to_hub),
             ),
         )
 }
@@ -428,8 +428,8 @@ fn strict() -> KindVersions {
         "v1alpha1",
         schema("size", "a"),
         functions(
-            |fields, _| convert(&fields, NAMES),
-            |fields, _| convert(&fields, NAMES.map(|(from, to)| (to, from))),
+            |fields, _| convert(fields, NAMES),
+            |fields, _| convert(fields, NAMES.map(|(from, to)| (to, from))),
         ),
     )
 }

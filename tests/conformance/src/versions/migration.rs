@@ -11,7 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::core::DynamicObject;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use opkit::client::{MigrationError, MigrationOptions, StorageMigration};
 use opkit::prelude::*;
 use opkit::testing::Capability;
@@ -247,5 +247,81 @@ async fn a_cluster_without_the_controller_is_reported(plane: ControlPlane) -> op
         .await
         .unwrap_err();
     assert!(matches!(error, MigrationError::NoController), "{error}");
+    Ok(())
+}
+
+#[opkit::test]
+async fn the_controller_of_the_cluster_can_rewrite_the_objects(
+    plane: ControlPlane,
+) -> opkit::Result {
+    plane.require(Capability::OwnServer)?;
+    old_objects(&plane, 2).await?;
+    let plural = "storageversionmigrations";
+    let crd: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {
+            "name": format!("{plural}.storagemigration.k8s.io"),
+            "annotations": {"api-approved.kubernetes.io": "unapproved, stands for the built-in kind"},
+        },
+        "spec": {
+            "group": "storagemigration.k8s.io", "scope": "Cluster",
+            "names": {"plural": plural, "kind": "StorageVersionMigration"},
+            "versions": [{
+                "name": "v1beta1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    }))?;
+    let name = crd.metadata.name.clone().unwrap_or_default();
+    plane.apply(crd).await?;
+    plane
+        .eventually(name.as_str(), super::is_established)
+        .await?;
+    let gvk = GroupVersionKind::gvk(
+        "storagemigration.k8s.io",
+        "v1beta1",
+        "StorageVersionMigration",
+    );
+    let resource = ApiResource::from_gvk_with_plural(&gvk, plural);
+    let api: Api<DynamicObject> = Api::all_with(plane.client(), &resource);
+
+    let migration = StorageMigration::of(plane.client(), CRD).await?;
+    for (condition, is_success) in [("Failed", false), ("Succeeded", true)] {
+        let controller = async {
+            loop {
+                let list = api.list(&ListParams::default()).await?;
+                let Some(found) = list.items.first() else {
+                    tokio::task::yield_now().await;
+                    continue;
+                };
+                let expected =
+                    json!({"resource": {"group": "fleet.opkit.dev", "resource": "probes"}});
+                assert_eq!(found.data["spec"], expected);
+                let status = json!({"status": {"conditions": [
+                    {"type": "Running", "status": "False"},
+                    {"type": condition, "status": "True", "message": "as the test wants"},
+                ]}});
+                let name = found.metadata.name.clone().unwrap_or_default();
+                let params = PatchParams::default();
+                return api
+                    .patch_status(&name, &params, &Patch::Merge(status))
+                    .await;
+            }
+        };
+        let timeout = Duration::from_secs(20);
+        let (migrated, controlled) = tokio::join!(migration.run_by_cluster(timeout), controller);
+        controlled?;
+        match is_success {
+            true => migrated?,
+            false => {
+                let error = migrated.unwrap_err().to_string();
+                assert!(error.ends_with("failed: as the test wants"), "{error}");
+                assert_eq!(stored_versions(&plane).await?, ["v1", "v1alpha1"]);
+            }
+        }
+        assert_eq!(api.list(&ListParams::default()).await?.items.len(), 0);
+    }
+    assert_eq!(stored_versions(&plane).await?, ["v1"]);
     Ok(())
 }

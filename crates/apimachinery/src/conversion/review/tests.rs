@@ -7,10 +7,10 @@ use super::*;
 use crate::schema::Schema;
 
 fn kinds() -> Vec<KindVersions> {
-    let same = |fields: super::super::Fields, _| {
+    let same = |fields: &super::super::Fields, _| {
         Ok(Conversion {
             reversed: fields.clone(),
-            fields,
+            fields: fields.clone(),
         })
     };
     let functions = Functions {

@@ -21,14 +21,14 @@ where
 {
     Functions {
         fields: &["spec"],
-        to_hub: |mut fields, is_reversed| {
+        to_hub: |fields, is_reversed| {
             let mut conversion = Conversion::default();
-            to_hub::<S>("spec", &mut fields, is_reversed, &mut conversion)?;
+            to_hub::<S>("spec", fields, is_reversed, &mut conversion)?;
             Ok(conversion)
         },
-        from_hub: |mut fields, is_reversed| {
+        from_hub: |fields, is_reversed| {
             let mut conversion = Conversion::default();
-            from_hub::<S>("spec", &mut fields, is_reversed, &mut conversion)?;
+            from_hub::<S>("spec", fields, is_reversed, &mut conversion)?;
             Ok(conversion)
         },
         notes: |_| Some(S::notes()),
@@ -43,19 +43,19 @@ where
 {
     Functions {
         fields: &["spec", "status"],
-        to_hub: |mut fields, is_reversed| {
+        to_hub: |fields, is_reversed| {
             let mut conversion = Conversion::default();
-            to_hub::<S>("spec", &mut fields, is_reversed, &mut conversion)?;
+            to_hub::<S>("spec", fields, is_reversed, &mut conversion)?;
             if fields.contains_key("status") {
-                to_hub::<T>("status", &mut fields, is_reversed, &mut conversion)?;
+                to_hub::<T>("status", fields, is_reversed, &mut conversion)?;
             }
             Ok(conversion)
         },
-        from_hub: |mut fields, is_reversed| {
+        from_hub: |fields, is_reversed| {
             let mut conversion = Conversion::default();
-            from_hub::<S>("spec", &mut fields, is_reversed, &mut conversion)?;
+            from_hub::<S>("spec", fields, is_reversed, &mut conversion)?;
             if fields.contains_key("status") {
-                from_hub::<T>("status", &mut fields, is_reversed, &mut conversion)?;
+                from_hub::<T>("status", fields, is_reversed, &mut conversion)?;
             }
             Ok(conversion)
         },
@@ -74,7 +74,7 @@ where
     Functions {
         fields: &["metadata", "spec", "status"],
         to_hub: |fields, is_reversed| {
-            let object: K = serde_json::from_value(Value::Object(fields))?;
+            let object: K = serde_json::from_value(Value::Object(fields.clone()))?;
             let hub = object.to_hub();
             let reversed = match is_reversed {
                 true => object_fields(&K::from_hub(hub.clone()))?,
@@ -84,7 +84,7 @@ where
             Ok(Conversion { fields, reversed })
         },
         from_hub: |fields, is_reversed| {
-            let hub: K::Hub = serde_json::from_value(Value::Object(fields))?;
+            let hub: K::Hub = serde_json::from_value(Value::Object(fields.clone()))?;
             let object = K::from_hub(hub);
             let reversed = match is_reversed {
                 true => object_fields(&object.clone().to_hub())?,
@@ -99,11 +99,11 @@ where
 
 fn to_hub<T: Version<Hub: Field> + Field>(
     name: &str,
-    fields: &mut Fields,
+    fields: &Fields,
     is_reversed: bool,
     conversion: &mut Conversion,
 ) -> Result<()> {
-    let value: T = take(fields, name)?;
+    let value: T = read(fields, name)?;
     let hub = value.to_hub();
     if is_reversed {
         let reversed = serde_json::to_value(T::from_hub(hub.clone()))?;
@@ -116,11 +116,11 @@ fn to_hub<T: Version<Hub: Field> + Field>(
 
 fn from_hub<T: Version<Hub: Field> + Field>(
     name: &str,
-    fields: &mut Fields,
+    fields: &Fields,
     is_reversed: bool,
     conversion: &mut Conversion,
 ) -> Result<()> {
-    let hub: T::Hub = take(fields, name)?;
+    let hub: T::Hub = read(fields, name)?;
     let value = T::from_hub(hub);
     if is_reversed {
         let reversed = serde_json::to_value(value.clone().to_hub())?;
@@ -131,9 +131,9 @@ fn from_hub<T: Version<Hub: Field> + Field>(
     Ok(())
 }
 
-fn take<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Result<T> {
-    let value = fields.remove(name).unwrap_or_default();
-    serde_json::from_value(value).map_err(|error| {
+fn read<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<T> {
+    let value = fields.get(name).unwrap_or(&Value::Null);
+    T::deserialize(value).map_err(|error| {
         <serde_json::Error as serde::de::Error>::custom(format!("{name}: {error}"))
     })
 }
