@@ -3,6 +3,7 @@
 
 mod auth;
 mod builtin;
+mod policies;
 mod replicas;
 mod shop;
 
