@@ -154,13 +154,15 @@ func run() error {
 	scheme := scheme.Scheme
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Robot"}, &Robot{})
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Robot"}, &OldRobot{})
-	hooks := webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: os.Args[2]})
 	manager, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
-		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, WebhookServer: hooks,
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: os.Args[2]}),
 	})
 	if err != nil {
 		return err
 	}
+	// The manager runs the server only if it is asked for it.
+	hooks := manager.GetWebhookServer()
 	hooks.Register("/mutate--v1-pod", admission.WithDefaulter[*corev1.Pod](scheme, pods{}))
 	hooks.Register("/validate--v1-pod", admission.WithValidator[*corev1.Pod](scheme, pods{}))
 	registry := conversion.NewRegistry()
