@@ -1,14 +1,15 @@
 //! Starts the servers, one at a time, and measures them.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use opkit_benches::runs::{self, Measurement};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
 
 use crate::rows::ROWS;
 
@@ -97,13 +98,10 @@ fn measure(mut command: Command, port: u16, quick: bool) -> Result<Value> {
         .spawn()
         .context("cannot start the server")?;
     let mut server = Server(process);
-    let began = SystemTime::now();
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-        ensure!(server.0.try_wait()?.is_none(), "the server has ended");
-        ensure!(began.elapsed()? < START_MAX, "the server does not listen");
-        sleep(Duration::from_millis(10));
-    }
-    sleep(SETTLE);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(idle(&mut server, port))?;
     let idle = resident(server.0.id())?;
     let mut load = on_core(CORES[1], &std::env::current_exe()?);
     load.arg("load").arg(port.to_string());
@@ -117,6 +115,21 @@ fn measure(mut command: Command, port: u16, quick: bool) -> Result<Value> {
         figures.insert("memory_bytes".to_owned(), json!(memory));
     }
     Ok(figures)
+}
+
+/// Waits until the server listens and is idle.
+async fn idle(server: &mut Server, port: u16) -> Result<()> {
+    let began = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .is_err()
+    {
+        ensure!(server.0.try_wait()?.is_none(), "the server has ended");
+        ensure!(began.elapsed() < START_MAX, "the server does not listen");
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(SETTLE).await;
+    Ok(())
 }
 
 /// Returns a command for a program on one core.

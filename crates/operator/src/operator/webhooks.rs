@@ -134,7 +134,7 @@ impl Webhooks {
         let certificates = match (given, path, own) {
             (Some(given), _, _) => Certificates::Given(given),
             (None, Some(path), _) => Certificates::Files(path),
-            (None, None, Some(own)) => Certificates::Own(own.keeper(), client),
+            (None, None, Some(own)) => Certificates::Own(Box::new(own.keeper()), client),
             (None, None, None) => Certificates::Files(CERT_MANAGER_PATH.into()),
         };
         let address = options.webhook_bind_address;
@@ -315,7 +315,7 @@ enum Certificates {
     Given(CertificateSource),
     /// Directory with the files of a certificate.
     Files(PathBuf),
-    Own(KeeperOptions, kube::Client),
+    Own(Box<KeeperOptions>, kube::Client),
 }
 
 /// What is needed to start the webhooks.
@@ -359,7 +359,7 @@ impl Serving {
             Certificates::Own(options, client) => {
                 let (sender, source) = CertificateSource::channel();
                 let client = RestClient::new(client);
-                keeper = Some(CertificateKeeper::new(client, options, sender));
+                keeper = Some(CertificateKeeper::new(client, *options, sender));
                 source
             }
         };
