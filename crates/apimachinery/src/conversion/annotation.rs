@@ -67,8 +67,8 @@ impl Kept {
         self.0.retain(|_, values| !values.is_empty());
     }
 
-    /// Writes the annotation, within the limit for the annotations of an object. Returns the number
-    /// of values for which there was no room.
+    /// Writes the annotation. Values that would exceed the limit for the annotations of an object
+    /// are left out; returns their number.
     pub(super) fn store(self, object: &mut Fields) -> usize {
         if self.0.values().all(Vec::is_empty) {
             return 0;
@@ -97,8 +97,9 @@ impl Kept {
         lost
     }
 
-    /// Returns the text of the annotation, if there is room for any value, and the number of values
-    /// that are lost. Small values are kept first.
+    /// Returns the text of the annotation and the number of values that it does not contain. The
+    /// annotation has at most `room` bytes with its name, and contains the smallest values. The
+    /// text is `None` if not even one value fits.
     fn text(mut self, room: usize) -> (Option<String>, usize) {
         let room = room.saturating_sub(ANNOTATION.len());
         let whole = json!(self.0).to_string();
