@@ -2,6 +2,7 @@
 //! webhook.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ConversionError, KindVersions};
@@ -22,22 +23,24 @@ pub struct Review {
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct Body<'a> {
     #[serde(rename = "apiVersion", default)]
     api_version: String,
     #[serde(default)]
     kind: String,
-    request: Option<Request>,
+    #[serde(borrow)]
+    request: Option<Request<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     desired_api_version: String,
-    #[serde(default)]
-    objects: Vec<Value>,
+    /// Text of each object. The objects are decoded one at a time, because the list can be large.
+    #[serde(borrow, default)]
+    objects: Vec<&'a RawValue>,
 }
 
 /// Converts the objects of a ConversionReview. Kubernetes has no response for the failure of one
@@ -49,31 +52,36 @@ pub fn review(kinds: &[KindVersions], body: &[u8]) -> Review {
         Err(message) => return failure(400, "", message),
     };
     let mut warnings = Vec::new();
-    match convert(
-        kinds,
-        request.objects,
-        &request.desired_api_version,
-        &mut warnings,
-    ) {
-        Ok(objects) => {
-            let response = json!({
-                "uid": request.uid,
-                "result": {"status": "Success"},
-                "convertedObjects": objects,
-            });
-            Review {
-                status: 200,
-                body: document(response),
-                warnings,
+    let mut text = format!(
+        r#"{{"apiVersion":"{API_VERSION}","kind":"{KIND}","response":{{"convertedObjects":["#
+    );
+    text.reserve(body.len());
+    for (at, object) in request.objects.iter().enumerate() {
+        let object = match serde_json::from_str(object.get()) {
+            Ok(object) => object,
+            Err(error) => return failure(400, "", not_a_review(&error)),
+        };
+        match convert(kinds, object, &request.desired_api_version, &mut warnings) {
+            Ok(converted) => {
+                text.push_str(if at == 0 { "" } else { "," });
+                text.push_str(&converted.to_string());
             }
+            Err(error) => return failure(200, &request.uid, chain(&error)),
         }
-        Err(error) => failure(200, &request.uid, chain(&error)),
+    }
+    let uid = Value::String(request.uid);
+    text.push_str(&format!(
+        r#"],"result":{{"status":"Success"}},"uid":{uid}}}}}"#
+    ));
+    Review {
+        status: 200,
+        body: text.into_bytes(),
+        warnings,
     }
 }
 
-fn parse(body: &[u8]) -> Result<Request, String> {
-    let body: Body = serde_json::from_slice(body)
-        .map_err(|error| format!("the request is not a ConversionReview: {error}"))?;
+fn parse(body: &[u8]) -> Result<Request<'_>, String> {
+    let body: Body<'_> = serde_json::from_slice(body).map_err(|error| not_a_review(&error))?;
     if body.api_version != API_VERSION || body.kind != KIND {
         let (api_version, kind) = (body.api_version, body.kind);
         return Err(format!(
@@ -84,39 +92,40 @@ fn parse(body: &[u8]) -> Result<Request, String> {
     body.request.ok_or_else(missing)
 }
 
+fn not_a_review(error: &serde_json::Error) -> String {
+    format!("the request is not a ConversionReview: {error}")
+}
+
+/// Converts one object to the version `api_version`.
 fn convert(
     kinds: &[KindVersions],
-    objects: Vec<Value>,
+    object: Value,
     api_version: &str,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Value>, ConversionError> {
+) -> Result<Value, ConversionError> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let mut converted = Vec::with_capacity(objects.len());
-    for object in objects {
-        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-        let kind = text("kind");
-        let mut known = kinds.iter();
-        let known = known.find(|known| known.group() == group && known.kind() == kind);
-        let Some(known) = known else {
-            return Err(ConversionError::UnknownKind {
-                api_version: api_version.to_owned(),
-                kind: kind.to_owned(),
-            });
-        };
-        let result = known.convert(object, version)?;
-        if result.lost > 0 {
-            let name = result.object.as_object().map(super::object_name);
-            warnings.push(format!(
-                "{} {}: {} values that {version} cannot express were lost, because the annotations \
-                 of an object are limited to 256 KiB",
-                known.kind(),
-                name.unwrap_or_default(),
-                result.lost,
-            ));
-        }
-        converted.push(result.object);
+    let kind = object.get("kind").and_then(Value::as_str);
+    let kind = kind.unwrap_or_default();
+    let mut known = kinds.iter();
+    let known = known.find(|known| known.group() == group && known.kind() == kind);
+    let Some(known) = known else {
+        return Err(ConversionError::UnknownKind {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        });
+    };
+    let result = known.convert(object, version)?;
+    if result.lost > 0 {
+        let name = result.object.as_object().map(super::object_name);
+        warnings.push(format!(
+            "{} {}: {} values that {version} cannot express were lost, because the annotations \
+             of an object are limited to 256 KiB",
+            known.kind(),
+            name.unwrap_or_default(),
+            result.lost,
+        ));
     }
-    Ok(converted)
+    Ok(result.object)
 }
 
 fn failure(status: u16, uid: &str, message: String) -> Review {

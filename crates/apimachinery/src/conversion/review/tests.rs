@@ -128,3 +128,19 @@ fn a_body_that_is_not_a_review_is_refused() {
         assert!(status == 400 && found.contains(message), "{found}");
     }
 }
+
+#[test]
+fn an_object_that_is_nested_too_deeply_is_refused() {
+    let nested = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    let body = format!(
+        r#"{{"apiVersion": "{API_VERSION}", "kind": "{KIND}", "request": {{
+            "uid": "u-1", "desiredAPIVersion": "example.com/v1",
+            "objects": [{}, {nested}]}}}}"#,
+        robot("v1alpha1", "a"),
+    );
+    let (status, review) = respond(body.as_bytes());
+    assert_eq!(status, 400);
+    let response = &review["response"];
+    assert_eq!(response["result"]["status"], "Failure");
+    assert_eq!(response["convertedObjects"], json!([]), "nothing of a part");
+}
