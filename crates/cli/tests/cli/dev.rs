@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 
 use super::*;
 
@@ -125,10 +124,7 @@ impl Dev {
 
     /// Returns a client of the user in a kubeconfig.
     async fn client_of(&self, kubeconfig: &str) -> Client {
-        let kubeconfig = Kubeconfig::read_from(self.path(kubeconfig)).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
-        Client::try_from(config.await.unwrap()).unwrap()
+        client(&self.path(kubeconfig)).await
     }
 
     /// Returns the operator version that installed the CRD.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
 mod dev;
+mod migrate;
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
 /// Time limit of each wait, long enough for a slow machine; a passing test needs far less.
@@ -182,6 +184,14 @@ fn a_control_plane_runs_until_a_signal() {
     });
     assert_eq!(status.unwrap().code(), Some(0));
     assert!(!kubeconfig.exists(), "the kubeconfig is not removed");
+}
+
+/// Returns a client of the user in a kubeconfig.
+async fn client(kubeconfig: &Path) -> kube::Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
+    kube::Client::try_from(config.await.unwrap()).unwrap()
 }
 
 /// Child process that is killed when the test ends.
