@@ -66,17 +66,23 @@ async fn stored_versions(plane: &ControlPlane) -> opkit::Result<Vec<String>> {
     Ok(status.stored_versions.unwrap_or_default())
 }
 
+fn is_established(crd: &CustomResourceDefinition) -> bool {
+    let conditions = crd.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.flatten();
+    conditions.any(|it| it.type_ == "Established" && it.status == "True")
+}
+
 fn probes(plane: &ControlPlane, version: &str) -> Api<DynamicObject> {
     super::client(plane, version, "Probe")
 }
 
-pub(super) fn operator() -> Operator {
+fn operator() -> Operator {
     probe::operator()
 }
 
 /// Creates objects that are stored as v1alpha1, and makes v1 the storage version.
 async fn old_objects(plane: &ControlPlane, count: u32) -> opkit::Result {
-    super::start(plane, operator()).await?;
+    plane.start(operator()).await?;
     store_as(plane, "v1alpha1").await?;
     let (api, post) = (probes(plane, "v1alpha1"), PostParams::default());
     for at in 0..count {
@@ -275,9 +281,7 @@ async fn the_controller_of_the_cluster_can_rewrite_the_objects(
     }))?;
     let name = crd.metadata.name.clone().unwrap_or_default();
     plane.apply(crd).await?;
-    plane
-        .eventually(name.as_str(), super::is_established)
-        .await?;
+    plane.eventually(name.as_str(), is_established).await?;
     let gvk = GroupVersionKind::gvk(
         "storagemigration.k8s.io",
         "v1beta1",

@@ -10,7 +10,7 @@ use opkit::prelude::*;
 use serde_json::{Value, json};
 
 use super::rover::{Power, Rover, v1alpha1, v1beta1};
-use super::{client, operator, start};
+use super::{client, operator};
 
 const ANNOTATION: &str = "opkit.dev/conversion";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -53,7 +53,7 @@ fn rover(version: &str, name: &str) -> DynamicObject {
 async fn an_object_is_created_in_any_version_and_read_in_any_version(
     plane: ControlPlane,
 ) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     for created in VERSIONS {
         let api = rovers(&plane, created);
         let name = format!("from-{created}");
@@ -103,7 +103,7 @@ async fn an_object_is_created_in_any_version_and_read_in_any_version(
 
 #[opkit::test]
 async fn a_list_of_objects_of_all_versions_has_one_version(plane: ControlPlane) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     for version in VERSIONS {
         let object = rover(version, version);
         rovers(&plane, version)
@@ -126,7 +126,7 @@ async fn a_list_of_objects_of_all_versions_has_one_version(plane: ControlPlane) 
 
 #[opkit::test]
 async fn a_watch_reports_changes_of_all_versions_in_its_own(plane: ControlPlane) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     for watched in VERSIONS {
         let api = rovers(&plane, watched);
         let start = api
@@ -173,7 +173,7 @@ async fn a_watch_reports_changes_of_all_versions_in_its_own(plane: ControlPlane)
 
 #[opkit::test]
 async fn server_side_apply_works_in_each_version(plane: ControlPlane) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     let created = rover("v1alpha1", "one");
     rovers(&plane, "v1alpha1")
         .create(&PostParams::default(), &created)
@@ -224,7 +224,7 @@ async fn server_side_apply_works_in_each_version(plane: ControlPlane) -> opkit::
 async fn the_status_keeps_what_another_version_cannot_express(
     plane: ControlPlane,
 ) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     let alpha = rovers(&plane, "v1alpha1");
     alpha
         .create(&PostParams::default(), &rover("v1alpha1", "one"))
@@ -250,7 +250,7 @@ async fn the_status_keeps_what_another_version_cannot_express(
 
 #[opkit::test]
 async fn an_edit_in_one_version_wins_over_what_was_kept(plane: ControlPlane) -> opkit::Result {
-    start(&plane, operator()).await?;
+    plane.start(operator()).await?;
     let alpha = rovers(&plane, "v1alpha1");
     alpha
         .create(&PostParams::default(), &rover("v1alpha1", "one"))
