@@ -1,6 +1,8 @@
 //! HTTP/1.1 connections over TLS, without a check of the server's certificate: the servers have
 //! certificates of their own authorities.
 
+mod prepared;
+
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -16,6 +18,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+
+pub use self::prepared::{BlockingConnection, PreparedRequest};
 
 /// Address of a server, and the token of its administrator.
 #[derive(Clone, Debug)]
@@ -56,13 +60,7 @@ pub const PROTOBUF: Accept = Accept {
 
 impl Connection {
     pub async fn open(address: &Address) -> Result<Self> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Arc::new(AnyServer(provider.clone()));
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+        let config = client_config()?;
         let stream = TcpStream::connect(&address.host).await?;
         stream.set_nodelay(true)?;
         let name = ServerName::try_from("localhost")?;
@@ -141,6 +139,16 @@ impl Connection {
         }
         Ok(code)
     }
+}
+
+fn client_config() -> Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = Arc::new(AnyServer(provider.clone()));
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth())
 }
 
 /// Accepts the certificate of any server.

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, Response, header};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use rustls::server::ResolvesServerCert;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -169,6 +169,9 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes, BodyError> {
 }
 
 async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, BodyError> {
+    // The length that the client has stated. The system provides the memory when it is used.
+    let length = body.size_hint().exact().unwrap_or_default();
+    let length = usize::try_from(length).unwrap_or(limit).min(limit);
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -185,6 +188,7 @@ async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, BodyError> {
             first = data;
         } else {
             if all.is_empty() {
+                all.reserve(length);
                 all.extend_from_slice(&std::mem::take(&mut first));
             }
             all.extend_from_slice(&data);

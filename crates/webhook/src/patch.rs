@@ -5,11 +5,15 @@
 //! and after, so that fields that the Rust type does not know, and values that it writes in another
 //! form, stay as the client sent them.
 //!
-//! This takes two steps. [`merge`] carries the changes over into the object of the request, and
-//! [`diff`] writes the difference between both objects as RFC 6902 operations, which can therefore
-//! always be applied.
+//! This takes three steps. [`Documents::changed`] parses what differs, [`merge`] carries the changes
+//! over into the object of the request, and [`diff`] writes the difference between both objects as
+//! RFC 6902 operations, which can therefore always be applied.
+
+mod changed;
 
 use serde_json::{Map, Value, json};
+
+use self::changed::Documents;
 
 /// Fields that identify an item of a list, in the order in which they are tried. Kubernetes' own
 /// kinds use these as keys of their map lists.
@@ -26,11 +30,27 @@ const ITEM_KEYS: [&str; 8] = [
 
 /// Returns the operations that change `raw`, the object of a request, as the decoded object has
 /// changed from `before` to `after`.
-pub(crate) fn patch(before: &Value, after: &Value, raw: &Value) -> Vec<Value> {
-    let mut changed = raw.clone();
-    merge(before, after, &mut changed);
+///
+/// # Errors
+/// Returns an error if a document is not JSON.
+pub(crate) fn patch(
+    before: &[u8],
+    after: &[u8],
+    raw: &[u8],
+) -> Result<Vec<Value>, serde_json::Error> {
+    Documents::changed(before, after, raw).map(|documents| operations(&documents))
+}
+
+fn operations(documents: &Documents) -> Vec<Value> {
+    let mut changed = documents.raw.clone();
+    merge(&documents.before, &documents.after, &mut changed);
     let mut operations = Vec::new();
-    diff(&mut String::new(), raw, &changed, &mut operations);
+    diff(
+        &mut String::new(),
+        &documents.raw,
+        &changed,
+        &mut operations,
+    );
     operations
 }
 

@@ -200,10 +200,7 @@ fn patch_of(review: &ParsedReview, decision: &Decision) -> Result<Vec<serde_json
     if !decision.admission.is_allowed() {
         return Ok(Vec::new());
     }
-    let read = |json: &[u8]| {
-        serde_json::from_slice(json).map_err(|error| Failure::Error(error.to_string()))
-    };
-    Ok(patch::patch(&read(before)?, &read(after)?, &read(raw)?))
+    patch::patch(before, after, raw).map_err(|error| Failure::Error(error.to_string()))
 }
 
 /// Returns the message of a panic.

@@ -74,7 +74,8 @@ impl<K: AdmissionObject> Mutating<K> {
             return Ok(Decision::default());
         }
         let mut object: K = decode(review.object.as_ref(), "object")?;
-        let before = encode(&object)?;
+        let size = review.object.as_ref().map_or(0, Bytes::len);
+        let before = encode(&object, size)?;
         for function in &self.plain {
             function(&mut object);
         }
@@ -92,7 +93,7 @@ impl<K: AdmissionObject> Mutating<K> {
                 break;
             }
         }
-        let after = encode(&object)?;
+        let after = encode(&object, size)?;
         let change = (before != after).then_some((before, after));
         Ok(Decision { admission, change })
     }
@@ -238,6 +239,11 @@ fn decode<K: AdmissionObject>(json: Option<&Bytes>, what: &str) -> Result<K, Fai
         .map_err(|error| Failure::BadRequest(format!("cannot decode the {what}: {error}")))
 }
 
-fn encode<K: AdmissionObject>(object: &K) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(object).map_err(|error| Failure::Error(error.to_string()))
+/// Encodes an object as JSON of about `size` bytes.
+fn encode<K: AdmissionObject>(object: &K, size: usize) -> Result<Vec<u8>, Failure> {
+    let mut json = Vec::with_capacity(size);
+    match serde_json::to_writer(&mut json, object) {
+        Ok(()) => Ok(json),
+        Err(error) => Err(Failure::Error(error.to_string())),
+    }
 }

@@ -6,7 +6,12 @@ use super::*;
 /// Checks that the patch changes `raw` to `expected`, and returns its operations.
 #[track_caller]
 fn check(before: Value, after: Value, raw: Value, expected: Value) -> Vec<Value> {
-    let operations = patch(&before, &after, &raw);
+    let operations = patch(
+        before.to_string().as_bytes(),
+        after.to_string().as_bytes(),
+        raw.to_string().as_bytes(),
+    )
+    .unwrap();
     let mut patched = raw;
     json_patch(&mut patched, &Value::Array(operations.clone())).unwrap();
     assert_eq!(patched, expected);
