@@ -8,10 +8,12 @@
 )]
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod apply_types;
 mod bench;
 mod ci;
 mod compat;
@@ -39,6 +41,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Write the table of types that the macro `apply_types!` reads
+    ApplyTypes,
     /// Benchmark a crate and its peers
     Bench(bench::Args),
     /// Run everything that must pass before a change is merged
@@ -75,6 +79,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::ApplyTypes => apply_types::run(Path::new(".")).map(|()| ExitCode::SUCCESS),
         Task::Bench(args) => bench::run(&args),
         Task::Ci(args) => ci::run(&args),
         Task::Compat(args) => compat::run(&args),

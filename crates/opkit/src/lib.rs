@@ -97,6 +97,7 @@
 //! | feature | |
 //! |---|---|
 //! | `v1_33` to `v1_37` | the Kubernetes version of the API's types; choose one, here or on k8s-openapi |
+//! | `apply-types` | `apply_types!`: apply configurations of built-in kinds |
 //! | `test` | `#[opkit::test]` and `ControlPlane`; for dev-dependencies |
 //! | `otlp` | traces over OTLP, sent to the endpoint in `OTEL_EXPORTER_OTLP_ENDPOINT` |
 //! | `ws` | exec, attach and port-forward over WebSockets |
@@ -129,6 +130,34 @@ pub use k8s_openapi;
 pub use kube;
 /// Derive of a schema with CEL validations, for kinds of kube's derive.
 pub use kube::KubeSchema;
+/// Generates apply configurations of built-in kinds and of the types of their fields.
+///
+/// A kind is a name, or a path as in k8s-openapi if several groups or versions have the name:
+/// `apply_types!(Deployment, autoscaling::v2::HorizontalPodAutoscaler)`. For the kind `Deployment`,
+/// the macro generates `DeploymentApply`, `DeploymentSpecApply`, `PodSpecApply` and so on, in which
+/// all fields are optional. A field that is not set is not applied, so that another field manager
+/// can own it. Only what is named is generated, because it takes time to compile: 150 structs for
+/// `Deployment`. The fields are those of Kubernetes 1.36.
+///
+/// # Examples
+/// ```
+/// use opkit::client::{ApplyConfiguration, Client, RequestError};
+/// use opkit::k8s_openapi::api::core::v1::Service;
+///
+/// opkit::apply_types!(Service);
+///
+/// /// Sets the session affinity, and leaves all other fields to their managers.
+/// async fn pin(client: Client) -> Result<Service, RequestError> {
+///     let mine = ServiceApply::new("shop").spec(ServiceSpecApply::new().session_affinity("ClientIP"));
+///     client.apply_configuration(&mine).await
+/// }
+///
+/// let service = Service::default();
+/// assert!(ServiceApply::extract(&service, "me")?.spec.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[cfg(feature = "apply-types")]
+pub use opkit_apply_types::apply_types;
 /// Informers, stores, indexes, listers, and the client that reads through them.
 pub use opkit_cache as cache;
 /// Clients, discovery, the HTTP stack, and the interface that intercepts requests.

@@ -1,6 +1,7 @@
 //! Kinds that are declared with opkit's attributes: their wire format, and that a server accepts
 //! them.
 
+mod built_in_apply;
 mod clients;
 mod controller_gen;
 mod declared;
