@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-pub use self::prepared::{BlockingConnection, PreparedRequest};
+pub use self::prepared::{PollingConnection, PreparedRequest};
 
 /// Address of a server, and the token of its administrator.
 #[derive(Clone, Debug)]

@@ -3,13 +3,16 @@
 //! operator acts as its ServiceAccount, with the roles that its command `manifests` prints.
 
 mod activity;
+mod events;
 mod identity;
 mod install;
+mod log_tail;
 mod operator;
 mod package;
 mod rows;
 mod session;
 mod sources;
+mod terminal;
 mod view;
 mod webhooks;
 
@@ -39,7 +42,7 @@ pub(crate) async fn run(
     let package = Package::find(name)?;
     let started = Instant::now();
     let plane = ControlPlane::start(args, Options::default()).await?;
-    let mut view = View::new();
+    let mut view = View::new(&package.name);
     view.ready_in(started.elapsed());
     let identity = OperatorIdentity::new(&package.name, &plane, as_admin)?;
     let mut session = Session::new(package, arguments, plane, identity, view);

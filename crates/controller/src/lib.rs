@@ -32,7 +32,7 @@ pub use reads::{MapContext, Reference};
 #[doc(hidden)]
 pub use reconcile::signature;
 pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};
-pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord, Write};
+pub use record::{Cause, HotLoop, Outcome, QueuedRequest, ReconcileLog, ReconcileRecord, Write};
 pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
 pub use state::{ReadDeclarations, Reads, StateContext};
 

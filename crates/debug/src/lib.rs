@@ -31,6 +31,45 @@ pub struct Activity {
     pub reconciles: Vec<Reconcile>,
     /// Last reconcile of each object.
     pub last_of_each: Vec<Reconcile>,
+    /// Requests in the queues of the controllers.
+    pub queue: Vec<QueuedRequest>,
+    /// Calls of the operator's webhooks.
+    pub webhooks: Vec<WebhookCalls>,
+}
+
+/// A request in the queue of a controller.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct QueuedRequest {
+    /// Name of the controller.
+    pub controller: String,
+    /// Namespace of the object; `None` if the object is cluster-scoped.
+    pub namespace: Option<String>,
+    /// Name of the object.
+    pub name: String,
+    /// Whether the object is being reconciled.
+    pub in_work: bool,
+    /// Time for which the object has been reconciled or, if it is not being reconciled, ready, in
+    /// seconds.
+    pub age_seconds: f64,
+    /// Time until the request is ready, in seconds; `None` if the request is not delayed.
+    pub due_seconds: Option<f64>,
+    /// Number of failures since the last success.
+    pub failures: u32,
+}
+
+/// Calls of one webhook since the operator started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WebhookCalls {
+    /// Path of the webhook, such as `/validate-robot-opkit-dev-v1-robot`.
+    pub path: String,
+    /// Number of requests.
+    pub requests: u64,
+    /// Number of requests that are in progress.
+    pub in_flight: u64,
+    /// Mean duration of a request in seconds.
+    pub mean_seconds: f64,
 }
 
 /// Latest reconciles of the objects that match a query.

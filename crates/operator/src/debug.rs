@@ -3,6 +3,7 @@
 
 mod explain;
 mod message;
+mod webhooks;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use opkit_client::RestMapper;
-use opkit_controller::{HttpServer, Kind, ReconcileLog, ReconcileRecord};
+use opkit_controller::{HttpServer, Kind, MetricsRegistry, ReconcileLog, ReconcileRecord};
 use opkit_debug::{Activity, EXPLAIN_PATH, RECONCILES_PATH, Refusal};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -20,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::OperatorError;
+
+/// Number of requests of a queue that are served.
+const QUEUED_MAX: usize = 100;
 
 /// Address of the debug server, and path of the file that the address is written to.
 #[derive(Debug, Clone)]
@@ -34,6 +38,7 @@ pub(crate) struct Subject {
     pub(crate) operator: String,
     pub(crate) controllers: Vec<(String, Kind)>,
     pub(crate) log: ReconcileLog,
+    pub(crate) metrics: MetricsRegistry,
     /// Mapper from resource names and short names to kinds.
     pub(crate) names: RestMapper,
     /// Whether the workers have started.
@@ -124,6 +129,7 @@ fn is_for_loopback(request: &Parts) -> bool {
 
 fn reconciles(subject: &Subject) -> String {
     let controllers = subject.controllers.iter().map(|(name, _)| name.clone());
+    let queued = subject.log.queued(QUEUED_MAX);
     let messages = |records: Vec<Arc<ReconcileRecord>>| {
         records.iter().map(|it| message::reconcile(it)).collect()
     };
@@ -134,6 +140,8 @@ fn reconciles(subject: &Subject) -> String {
         total: subject.log.total(),
         reconciles: messages(subject.log.records()),
         last_of_each: messages(subject.log.last_of_each()),
+        queue: queued.iter().map(message::queued).collect(),
+        webhooks: webhooks::calls(&subject.metrics.encode()),
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use futures::future;
 use http::Method;
-use opkit_benches::https::{Address, BlockingConnection, Connection, JSON, PreparedRequest};
+use opkit_benches::https::{Address, Connection, JSON, PollingConnection, PreparedRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: &Args) -> Result<Value> {
 
 /// Sends pairs of requests on one connection, and returns the times of the pairs in order of size.
 fn pairs(args: &Args, address: &Address, admission: &str) -> Result<Vec<Duration>> {
-    let mut connection = BlockingConnection::open(address)?;
+    let mut connection = PollingConnection::open(address)?;
     let requests = [MUTATE, VALIDATE]
         .map(|path| PreparedRequest::post(address, &format!("{path}?timeout=10s"), admission));
     // The first tenth warms up.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{DynamicClient, Kind, ListOptions, Unstructured};
+use opkit_dashboard::ObjectRow;
 use opkit_debug::{Outcome, Reconcile};
 use serde_json::Value;
 
@@ -27,12 +27,17 @@ impl Row {
             Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
         }
     }
+
+    /// Returns the row of the view.
+    pub(crate) fn shown(&self) -> ObjectRow {
+        let namespace = self.namespace.as_deref();
+        ObjectRow::new(&self.kind, namespace, &self.name, &self.ready, &self.status)
+    }
 }
 
 /// Last reconcile of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LastReconcile {
-    pub(crate) age: Duration,
     pub(crate) duration: Duration,
     pub(crate) cause: String,
     pub(crate) error: Option<String>,
@@ -72,7 +77,6 @@ pub(crate) async fn collect(
 }
 
 fn row(kind: &str, object: &Unstructured, reconciles: &[Reconcile]) -> Row {
-    let now = Timestamp::now();
     let summary = summary(object);
     let count = |field: &str, name: &str| object.get_i64(&[field, name]);
     let is_ready = summary.as_ref().and_then(|it| it.ready.clone());
@@ -88,7 +92,7 @@ fn row(kind: &str, object: &Unstructured, reconciles: &[Reconcile]) -> Row {
                 && r.namespace.as_deref() == object.namespace()
         })
         .max_by_key(|r| r.started)
-        .map(|r| last_of(r, now));
+        .map(last_of);
     Row {
         kind: kind.to_owned(),
         namespace: object.namespace().map(str::to_owned),
@@ -99,12 +103,9 @@ fn row(kind: &str, object: &Unstructured, reconciles: &[Reconcile]) -> Row {
     }
 }
 
-fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
-    let duration = Duration::try_from_secs_f64(reconcile.duration_seconds).unwrap_or_default();
-    let since_start = Duration::try_from(now.duration_since(reconcile.started)).unwrap_or_default();
+fn last_of(reconcile: &Reconcile) -> LastReconcile {
     LastReconcile {
-        age: since_start.saturating_sub(duration),
-        duration,
+        duration: Duration::try_from_secs_f64(reconcile.duration_seconds).unwrap_or_default(),
         cause: causes(&reconcile.causes),
         error: match &reconcile.result {
             Outcome::Error { message, .. } => Some(message.clone()),

@@ -8,18 +8,22 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use futures::future::{BoxFuture, OptionFuture};
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{ClientOptions, Discovery, DynamicClient};
-use opkit_debug::Activity;
+use opkit_dashboard::Request;
+use opkit_debug::{Activity, Reconcile};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::events;
 use super::identity::OperatorIdentity;
 use super::install::Installer;
+use super::log_tail::LogTail;
 use super::operator::{self, OperatorProcess};
 use super::package::Package;
-use super::rows;
+use super::rows::{self, Row};
 use super::sources::Sources;
-use super::view::{self, View};
+use super::view::View;
 use super::webhooks::DevWebhooks;
 use crate::control_plane::ControlPlane;
 use crate::output;
@@ -55,6 +59,8 @@ pub(crate) struct Session {
     edited: Option<Instant>,
     /// Time at which the build of the started operator began; `None` once the operator is ready.
     starting: Option<Instant>,
+    /// End of the operator's log, for the view.
+    log: LogTail,
     /// Features that the control plane does not implement and that were already shown.
     unmodelled: HashSet<String>,
 }
@@ -88,6 +94,7 @@ impl Session {
             process: None,
             edited: None,
             starting: None,
+            log: LogTail::default(),
             unmodelled: HashSet::new(),
         }
     }
@@ -118,7 +125,7 @@ impl Session {
         if let Some(process) = &mut self.process {
             let controllers = controllers(&process.wait_until_running().await?);
             let line = format!("{} running, {controllers}", self.package.name);
-            self.view.line("operator", &line);
+            self.view.state(&line);
             if let Some(log) = process.log() {
                 self.view.line("log", &log.display().to_string());
             }
@@ -133,12 +140,13 @@ impl Session {
             let line = format!("applied {}", applied.join(", "));
             self.view.line("samples", &line);
         }
+        self.view.open()?;
         self.follow(edited).await;
         Ok(())
     }
 
-    /// Shows the operator's activity, and rebuilds the operator when its sources change. `edited`
-    /// is a file that has changed already.
+    /// Shows the operator's activity, and rebuilds the operator when its sources change, until the
+    /// user quits. `edited` is a file that has changed already.
     ///
     /// A build starts only if no further file has changed since the last check, because editors and
     /// version control write several files.
@@ -158,13 +166,21 @@ impl Session {
                     self.process = None;
                     self.starting = None;
                     let line = format!("{error:#}; waiting for an edit");
-                    self.view.line("operator", &output::plain(&line));
+                    self.view.problem("operator", &output::plain(&line));
                 }
                 Some(built) = &mut building, if is_building => {
                     is_building = false;
                     building = None.into();
                     self.replace(built).await;
                 }
+                request = self.view.requested() => match request {
+                    Request::Quit => return,
+                    Request::Build if !is_building => {
+                        building = Some(self.rebuild("build requested")).into();
+                        is_building = true;
+                    }
+                    _ => {}
+                },
                 _ = tick.tick() => {
                     self.show().await;
                     if is_building {
@@ -176,16 +192,19 @@ impl Session {
                         edited = Some(file.clone());
                     } else if let Some(file) = edited.take() {
                         let line = format!("{} changed", self.relative(&file));
-                        self.view.line("build", &line);
-                        self.edited = Some(Instant::now());
-                        let build: BoxFuture<'static, Built> =
-                            Box::pin(self.package.clone().rebuild());
-                        building = Some(build).into();
+                        building = Some(self.rebuild(&line)).into();
                         is_building = true;
                     }
                 }
             }
         }
+    }
+
+    /// Reports why the operator is built, and starts the build.
+    fn rebuild(&mut self, reason: &str) -> BoxFuture<'static, Built> {
+        self.view.building(reason);
+        self.edited = Some(Instant::now());
+        Box::pin(self.package.clone().rebuild())
     }
 
     /// Replaces the running operator with the built one, unless the build or its installation
@@ -206,7 +225,7 @@ impl Session {
                 None => "waiting for an edit",
             };
             let line = format!("{error:#}; {then}");
-            self.view.line("build", &output::plain(&line));
+            self.view.problem("build", &output::plain(&line));
         }
     }
 
@@ -219,7 +238,7 @@ impl Session {
         self.sources = sources;
         if self.process.is_some() && was_built.is_some() && written(executable) == was_built {
             let line = format!("{} did not change", self.package.name);
-            self.view.line("operator", &line);
+            self.view.state(&line);
             return Ok(());
         }
         let manifests = operator::manifests(executable, &self.arguments).await?;
@@ -298,12 +317,12 @@ impl Session {
             && let Some(started) = self.starting.take()
         {
             let controllers = controllers(&activity.controllers);
-            let after = view::human(started.elapsed());
+            let after = opkit_dashboard::human(started.elapsed());
             let line = format!(
                 "{} restarted, {controllers}, {after} after the edit",
                 self.package.name
             );
-            self.view.line("operator", &line);
+            self.view.state(&line);
         }
         for missing in self.plane.server.unmodelled() {
             if self.unmodelled.insert(missing.clone()) {
@@ -313,8 +332,23 @@ impl Session {
         for denied in self.identity.new_denials(&self.plane) {
             self.view.line("denied", &output::plain(&denied));
         }
-        let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each);
-        self.view.show(&rows.await);
+        let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each).await;
+        let Some(snapshot) = self.view.snapshot() else {
+            self.view.print(&rows);
+            return;
+        };
+        snapshot.now = Timestamp::now();
+        snapshot.objects = rows.iter().map(Row::shown).collect();
+        snapshot.reconciles = reconciles(activity.reconciles, activity.last_of_each);
+        snapshot.controllers = activity.controllers;
+        snapshot.queue = activity.queue;
+        snapshot.webhooks = activity.webhooks;
+        snapshot.events = events::latest(&self.client).await;
+        if let Some(log) = self.process.as_ref().and_then(OperatorProcess::log) {
+            self.log.read(log);
+        }
+        snapshot.log = self.log.lines();
+        self.view.draw();
     }
 
     /// Returns `path` relative to the current directory. A path outside of the current directory is
@@ -326,7 +360,8 @@ impl Session {
     }
 
     /// Stops the operator, then the control plane.
-    pub(crate) async fn stop(self) {
+    pub(crate) async fn stop(mut self) {
+        self.view.close();
         if let Some(process) = self.process {
             process.stop().await;
         }
@@ -343,6 +378,23 @@ fn controllers(names: &[String]) -> String {
         1 => "1 controller".to_owned(),
         many => format!("{many} controllers"),
     }
+}
+
+/// Returns the latest reconciles of all objects and the last one of each object, oldest first.
+fn reconciles(mut latest: Vec<Reconcile>, last_of_each: Vec<Reconcile>) -> Vec<Reconcile> {
+    let is_known = |last: &Reconcile| {
+        latest.iter().any(|it| {
+            (&it.controller, &it.namespace, &it.name, it.number)
+                == (&last.controller, &last.namespace, &last.name, last.number)
+        })
+    };
+    let others: Vec<_> = last_of_each
+        .into_iter()
+        .filter(|last| !is_known(last))
+        .collect();
+    latest.extend(others);
+    latest.sort_by_key(|reconcile| reconcile.started);
+    latest
 }
 
 fn written(executable: &Path) -> Option<SystemTime> {

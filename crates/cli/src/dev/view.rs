@@ -1,43 +1,55 @@
-//! Output of `opkit dev`: on a terminal a table that is redrawn, elsewhere one line per change.
+//! Output of `opkit dev`: on a terminal a view that fills it, elsewhere one line per change.
 
-use std::collections::{HashMap, HashSet};
-use std::io::{self, IsTerminal};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use opkit_dashboard::{Dashboard, Request, Snapshot, Tab, draw};
 
 use super::rows::{LastReconcile, Row};
+use super::terminal::{Terminal, TerminalEvent};
 use crate::control_plane::ControlPlane;
 use crate::output;
 
 #[cfg(test)]
 mod tests;
 
-/// Line limit of the table; with the lines above it, the table fits a terminal of 24 lines.
-const LINES_MAX: usize = 16;
+/// Number of messages that the view keeps.
+const MESSAGES_MAX: usize = 500;
 
-/// View of the operator's objects.
+/// View of the operator and its objects.
 #[derive(Debug)]
 pub(crate) struct View {
+    /// Whether the process has a terminal.
     live: bool,
     ready_in: Duration,
-    /// Number of lines of the table on the screen.
-    drawn: usize,
+    /// The terminal; `None` until the view is opened, and without a terminal.
+    terminal: Option<Terminal>,
+    dashboard: Dashboard,
+    /// What the view shows. Its state and messages are set by [`View::line`].
+    snapshot: Snapshot,
+    messages: VecDeque<String>,
     /// Last printed line of each object.
     printed: HashMap<String, String>,
 }
 
 impl View {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(operator: &str) -> Self {
+        let mut snapshot = Snapshot::default();
+        snapshot.operator = operator.to_owned();
         Self {
-            live: io::stdout().is_terminal(),
+            live: Terminal::is_present(),
             ready_in: Duration::ZERO,
-            drawn: 0,
+            terminal: None,
+            dashboard: Dashboard::new(),
+            snapshot,
+            messages: VecDeque::new(),
             printed: HashMap::new(),
         }
     }
 
-    /// Reports whether the view redraws a table on a terminal.
+    /// Reports whether the view fills a terminal once the operator runs.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
@@ -58,6 +70,8 @@ impl View {
         );
         self.line("control plane", &line);
         self.crds(crds);
+        self.snapshot.server = plane.address().to_string();
+        self.snapshot.kubeconfig = file.export_line();
     }
 
     /// Prints the kinds that the operator defines.
@@ -78,42 +92,110 @@ impl View {
         }
     }
 
-    /// Prints a line with a label above the table.
-    pub(crate) fn line(&mut self, what: &str, text: &str) {
-        self.clear();
-        output::line(what, text);
+    /// Fills the terminal from now on, if there is one.
+    pub(crate) fn open(&mut self) -> Result<()> {
+        if self.live {
+            self.terminal = Some(Terminal::open()?);
+        }
+        Ok(())
     }
 
-    /// Prints text of another program unchanged, above the table.
+    /// Leaves the terminal as it was before.
+    pub(crate) fn close(&mut self) {
+        self.terminal = None;
+    }
+
+    /// Reports a change of the operator: prints it, and shows it at the top of the view.
+    pub(crate) fn state(&mut self, text: &str) {
+        self.line("operator", text);
+        self.set_state(text, false);
+    }
+
+    /// Reports that the operator is being built.
+    pub(crate) fn building(&mut self, reason: &str) {
+        self.line("build", reason);
+        self.set_state(&format!("building: {reason}"), false);
+    }
+
+    /// Reports something that needs an edit, such as a failed build.
+    pub(crate) fn problem(&mut self, what: &str, text: &str) {
+        self.line(what, text);
+        self.set_state(text, true);
+    }
+
+    fn set_state(&mut self, text: &str, has_problem: bool) {
+        // The name is beside the state.
+        let name = format!("{} ", self.snapshot.operator);
+        self.snapshot.state = text.strip_prefix(&name).unwrap_or(text).to_owned();
+        self.snapshot.has_problem = has_problem;
+    }
+
+    /// Prints a line with a label, or adds it to the messages of the view.
+    pub(crate) fn line(&mut self, what: &str, text: &str) {
+        if self.terminal.is_none() {
+            output::line(what, text);
+        }
+        self.keep(format!("{what:<14} {text}"));
+    }
+
+    /// Prints text of another program unchanged, or shows it in the view.
     #[expect(clippy::print_stderr, reason = "cargo's output goes to stderr too")]
     pub(crate) fn text(&mut self, text: &str) {
-        self.clear();
-        eprint!("{text}");
+        if self.terminal.is_none() {
+            eprint!("{text}");
+        }
+        self.keep(text.trim_end().to_owned());
+        self.dashboard.show(Tab::Build);
     }
 
-    /// Removes the table from the screen.
-    fn clear(&mut self) {
-        if self.drawn > 0 {
-            output::write(&format!("\x1b[{}A\x1b[J", self.drawn));
-            self.drawn = 0;
+    fn keep(&mut self, message: String) {
+        self.messages.push_back(message);
+        if self.messages.len() > MESSAGES_MAX {
+            self.messages.pop_front();
         }
     }
 
-    /// Shows the current objects.
-    pub(crate) fn show(&mut self, rows: &[Row]) {
-        if self.live {
-            let table = fit(&table(rows));
-            self.clear();
-            self.drawn = table.lines().count();
-            // With wrapping off, each row stays one line on a narrow terminal.
-            output::write(&format!("\x1b[?7l{table}\x1b[?7h"));
-            return;
+    /// Returns what the view shows, to be updated. `None` without a terminal.
+    pub(crate) fn snapshot(&mut self) -> Option<&mut Snapshot> {
+        self.terminal.is_some().then_some(&mut self.snapshot)
+    }
+
+    /// Draws the view.
+    pub(crate) fn draw(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            self.snapshot.messages = self.messages.iter().cloned().collect();
+            let (columns, lines) = terminal.size();
+            terminal.draw(draw(&self.dashboard, &self.snapshot, columns, lines));
         }
+    }
+
+    /// Waits until the user asks for something. Never returns without a terminal.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time: no key is lost.
+    pub(crate) async fn requested(&mut self) -> Request {
+        loop {
+            let Some(terminal) = &mut self.terminal else {
+                return std::future::pending().await;
+            };
+            if let TerminalEvent::Keys(keys) = terminal.event().await {
+                for key in keys {
+                    if let Some(request) = self.dashboard.press(key, &self.snapshot) {
+                        return request;
+                    }
+                }
+            }
+            self.draw();
+        }
+    }
+
+    /// Prints a line for each object that has changed.
+    pub(crate) fn print(&mut self, rows: &[Row]) {
         let mut printed = HashMap::new();
         for row in rows {
             let (key, text) = (row.object(), change(row));
             if self.printed.get(&key) != Some(&text) {
-                self.line("object", &text);
+                output::line("object", &text);
             }
             printed.insert(key, text);
         }
@@ -126,75 +208,6 @@ impl View {
         }
         self.printed = printed;
     }
-}
-
-/// Cuts a table to [`LINES_MAX`] lines, so that it can be redrawn in place.
-fn fit(table: &str) -> String {
-    let lines: Vec<&str> = table.lines().collect();
-    let Some(rest) = lines.len().checked_sub(LINES_MAX).filter(|rest| *rest > 0) else {
-        return table.to_owned();
-    };
-    let shown = lines.iter().take(LINES_MAX - 1);
-    let mut text: String = shown.map(|line| format!("{line}\n")).collect();
-    text.push_str(&format!("   ... and {} more\n", rest + 1));
-    text
-}
-
-/// Returns the table for a terminal, with an empty line before it.
-fn table(rows: &[Row]) -> String {
-    let namespaces: HashSet<_> = rows.iter().map(|row| &row.namespace).collect();
-    let mut cells = vec![
-        [
-            "NAMESPACE",
-            "KIND",
-            "NAME",
-            "READY",
-            "STATUS",
-            "LAST RECONCILE",
-        ]
-        .map(str::to_owned),
-    ];
-    cells.extend(rows.iter().map(|row| {
-        let last = row.last.as_ref().map_or_else(
-            || "-".to_owned(),
-            |last| format!("{} ago, {}", human(last.age), describe(last)),
-        );
-        let Row {
-            kind,
-            name,
-            ready,
-            status,
-            ..
-        } = row.clone();
-        [
-            row.namespace.clone().unwrap_or_default(),
-            kind,
-            name,
-            ready,
-            status,
-            last,
-        ]
-        .map(|cell| output::plain(&cell))
-    }));
-    // The namespace column is omitted while there is only one namespace.
-    let skipped = if namespaces.len() > 1 { 0 } else { 1 };
-    let mut widths = [0; 6];
-    for line in &cells {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut text = String::from("\n");
-    for line in &cells {
-        let padded: Vec<_> = line
-            .iter()
-            .zip(widths)
-            .skip(skipped)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        text.push_str(&format!("   {}\n", padded.join("  ").trim_end()));
-    }
-    text
 }
 
 /// Returns the line of an object. The line does not contain the age, which changes all the time.
@@ -215,16 +228,6 @@ fn describe(last: &LastReconcile) -> String {
         .as_ref()
         .map(|error| format!(", error: {error}"))
         .unwrap_or_default();
-    format!("{}{error}, because {}", human(last.duration), last.cause)
-}
-
-/// Formats a duration in a readable unit.
-pub(crate) fn human(duration: Duration) -> String {
-    let ms = duration.as_secs_f64() * 1_000.0;
-    match ms {
-        ms if ms < 10.0 => format!("{ms:.1} ms"),
-        ms if ms < 1_000.0 => format!("{ms:.0} ms"),
-        ms if ms < 60_000.0 => format!("{:.0} s", ms / 1_000.0),
-        ms => format!("{:.0} min", ms / 60_000.0),
-    }
+    let duration = opkit_dashboard::human(last.duration);
+    format!("{duration}{error}, because {}", last.cause)
 }

@@ -71,7 +71,7 @@ subjects: [{kind: ServiceAccount, name: op, namespace: default}]
 "#;
 "##;
 
-fn operator(version: &str) -> String {
+pub(crate) fn operator(version: &str) -> String {
     OPERATOR.replace("VERSION-HERE", version)
 }
 

@@ -4,6 +4,7 @@
 
 mod dev;
 mod migrate;
+mod terminal;
 
 use std::fs;
 use std::net::TcpListener;

@@ -85,6 +85,8 @@ impl<'a> Resolver<'a> {
             queue: Queue::new(queue),
             log: self.manager.options.log.clone(),
         };
+        let (name, queue) = (sources.controller.name.clone(), sources.queue.clone());
+        sources.log.add_queue(name, queue);
         let functions = Functions {
             reconciler: spec.reconciler,
             finalizer: spec.finalizer,

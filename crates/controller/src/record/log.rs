@@ -11,11 +11,13 @@ use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use opkit_cache::ShownValues;
 use opkit_client::ObjectKey;
-use opkit_workqueue::Reasons;
+use opkit_workqueue::{Queue, Reasons};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::causes::Causes;
 use super::hot_loop::{ContestedField, Pace, Tracker};
+use super::queues::{QueuedRequest, Queues};
 use super::{Cause, HotLoop, Outcome};
 use crate::object::Request;
 use crate::record::trace::Write;
@@ -106,6 +108,7 @@ pub struct ReconcileLog {
     trackers: Arc<AtomicUsize>,
     /// Whether all values of changed fields are kept.
     values: Arc<AtomicBool>,
+    queues: Queues,
     origin: Instant,
 }
 
@@ -115,6 +118,7 @@ impl Default for ReconcileLog {
             shared: Arc::default(),
             trackers: Arc::default(),
             values: Arc::default(),
+            queues: Queues::default(),
             origin: Instant::now(),
         }
     }
@@ -201,6 +205,17 @@ impl ReconcileLog {
     /// Returns the number of all reconciles, including those whose records were dropped.
     pub fn total(&self) -> u64 {
         self.shared.lock().total
+    }
+
+    /// Returns the requests in the queues of the controllers: up to `limit` of each queue, those in
+    /// work first, then the ready ones, then the delayed ones.
+    pub fn queued(&self, limit: usize) -> Vec<QueuedRequest> {
+        self.queues.requests(limit)
+    }
+
+    /// Adds the queue of a controller.
+    pub(crate) fn add_queue(&self, controller: Arc<str>, queue: Queue<Request, Causes>) {
+        self.queues.add(controller, queue);
     }
 
     /// Adds the record of a reconcile whose writes had the field manager `field_manager`.

@@ -6,6 +6,7 @@ pub(crate) mod causes;
 mod hot_loop;
 mod log;
 mod outcome;
+mod queues;
 pub(crate) mod trace;
 
 pub use self::cause::Cause;
@@ -13,4 +14,5 @@ pub use self::hot_loop::HotLoop;
 pub(crate) use self::hot_loop::manager_of;
 pub use self::log::{ReconcileLog, ReconcileRecord};
 pub use self::outcome::Outcome;
+pub use self::queues::QueuedRequest;
 pub use self::trace::Write;

@@ -1,6 +1,6 @@
 //! Conversion of reconcile records into messages of the debug endpoint.
 
-use opkit_controller::{HotLoop, Outcome, ReconcileRecord, Write};
+use opkit_controller::{HotLoop, Outcome, QueuedRequest, ReconcileRecord, Write};
 use opkit_debug as message;
 
 /// Returns the message about one reconcile.
@@ -20,6 +20,19 @@ pub(super) fn reconcile(record: &ReconcileRecord) -> message::Reconcile {
         duration_seconds: record.duration.as_secs_f64(),
         result: outcome(&record.result),
         hot_loop: record.hot_loop.as_ref().map(hot_loop),
+    }
+}
+
+/// Returns the message about a request in a queue.
+pub(super) fn queued(queued: &QueuedRequest) -> message::QueuedRequest {
+    message::QueuedRequest {
+        controller: queued.controller.to_string(),
+        namespace: queued.request.namespace.clone(),
+        name: queued.request.name.clone(),
+        in_work: queued.is_in_work,
+        age_seconds: queued.age.as_secs_f64(),
+        due_seconds: queued.due_in.map(|due| due.as_secs_f64()),
+        failures: queued.failures,
     }
 }
 

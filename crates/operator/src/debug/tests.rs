@@ -84,6 +84,7 @@ fn subject() -> Subject {
         operator: "robot-operator".into(),
         controllers: vec![("robot".into(), kind())],
         log: ReconcileLog::default(),
+        metrics: MetricsRegistry::default(),
         names: RestMapper::new(cluster()),
         ready: watch::channel(true).1,
     }

@@ -356,6 +356,7 @@ impl Operator {
                 operator: self.name,
                 controllers,
                 log: options.log,
+                metrics: options.metrics,
                 names,
                 ready,
             };

@@ -1,0 +1,190 @@
+//! The view of `opkit dev` in a pseudo-terminal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::PostParams;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::dev::operator;
+use super::*;
+
+/// `opkit dev` in a terminal, and what the terminal shows.
+struct InTerminal {
+    root: TempDir,
+    child: Killed,
+    keyboard: File,
+    output: mpsc::Receiver<Vec<u8>>,
+    parser: vt100::Parser,
+}
+
+impl InTerminal {
+    fn start(columns: u16, lines: u16) -> Self {
+        let root = workspace(&operator("one"));
+        let (master, slave) = pair(columns, lines);
+        let mut command = opkit(root.path());
+        let side = || Stdio::from(slave.try_clone().unwrap());
+        command
+            .arg("dev")
+            .stdin(side())
+            .stdout(side())
+            .stderr(side());
+        let child = Killed(command.spawn().unwrap());
+        let keyboard = File::from(master);
+        let (sender, output) = mpsc::channel();
+        let mut screen = keyboard.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // The read fails once no process has the terminal.
+            while let Ok(length @ 1..) = screen.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            root,
+            child,
+            keyboard,
+            output,
+            parser: vt100::Parser::new(lines, columns, 0),
+        }
+    }
+
+    /// Waits until the terminal shows this text, and returns all of its lines.
+    fn until(&mut self, text: &str) -> Vec<String> {
+        let began = std::time::Instant::now();
+        loop {
+            let contents = self.parser.screen().contents();
+            if contents.contains(text) {
+                return contents.lines().map(str::to_owned).collect();
+            }
+            assert!(began.elapsed() < WAIT_MAX, "no {text:?} in:\n{contents}");
+            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
+                self.parser.process(&bytes);
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Presses `q`, and checks that the terminal is as it was before.
+    fn quit(mut self) {
+        self.press("q");
+        let status = self.child.0.wait().unwrap();
+        assert_eq!(status.code(), Some(0));
+        while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
+            self.parser.process(&bytes);
+        }
+        let screen = self.parser.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor());
+        assert!(screen.contents().contains("op running, 1 controller"));
+        assert!(!self.root.path().join(".opkit/kubeconfig").exists());
+    }
+}
+
+/// Returns both ends of a new pseudo-terminal of this size.
+fn pair(columns: u16, lines: u16) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize {
+        ws_col: columns,
+        ws_row: lines,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let name = name.to_str().unwrap();
+    let slave = File::options().read(true).write(true).open(name).unwrap();
+    (master, slave.into())
+}
+
+async fn check(columns: u16, lines: u16) {
+    let mut terminal = InTerminal::start(columns, lines);
+    let shown = terminal.until("q quit");
+    assert_eq!(shown.len(), usize::from(lines), "{shown:#?}");
+    assert!(terminal.parser.screen().alternate_screen());
+    assert!(
+        shown[0].starts_with(" op   running, 1 controller"),
+        "{shown:#?}"
+    );
+    assert!(shown[0].contains("127.0.0.1:"), "{shown:#?}");
+    let rule = "─".repeat(columns.into());
+    assert_eq!(shown[2], rule);
+    assert_eq!(shown[usize::from(lines) - 2], rule);
+    assert!(shown.iter().any(|line| line.contains("no objects yet")));
+
+    // An object appears.
+    let client = client(&terminal.root.path().join(".opkit/kubeconfig")).await;
+    let kind = kube::core::ApiResource {
+        group: "opkit.dev".into(),
+        version: "v1".into(),
+        api_version: "opkit.dev/v1".into(),
+        kind: "Robot".into(),
+        plural: "robots".into(),
+    };
+    let robots: Api<kube::core::DynamicObject> =
+        Api::default_namespaced_with(client.clone(), &kind);
+    let robot = kube::core::DynamicObject::new("one", &kind);
+    robots.create(&PostParams::default(), &robot).await.unwrap();
+    terminal.until(" > Robot  one");
+    terminal.until("reconciles of one");
+
+    // Each list.
+    for heading in ["[queue]", "[events]", "[webhooks]", "[build]", "[log]"] {
+        terminal.press("\t");
+        terminal.until(heading);
+    }
+    // The filter.
+    terminal.press("/x\r");
+    terminal.until("no object matches the filter");
+    terminal.press("\x1b");
+    terminal.until(" > Robot  one");
+    // Explain, and back.
+    terminal.press("\r");
+    terminal.until("esc back");
+    terminal.press("\x1b");
+    terminal.until("enter explain");
+    // An edit that does not compile is shown, and the next one is built.
+    let source = terminal.root.path().join("op/src/main.rs");
+    fs::write(&source, "fn main() { nothing(); }").unwrap();
+    terminal.until("op does not compile");
+    terminal.until("not found in this scope");
+    fs::write(&source, operator("two")).unwrap();
+    terminal.until("restarted, 1 controller");
+    // A build on request.
+    terminal.press("b");
+    terminal.until("build requested");
+    terminal.until("did not change");
+    // The API server keeps running.
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    maps.list(&Default::default()).await.unwrap();
+    terminal.quit();
+}
+
+#[tokio::test]
+async fn a_terminal_of_80_by_24() {
+    check(80, 24).await;
+}
+
+#[tokio::test]
+async fn a_terminal_of_200_by_60() {
+    check(200, 60).await;
+}
+
+#[test]
+fn ctrl_c_ends_the_view() {
+    let mut terminal = InTerminal::start(80, 24);
+    terminal.until("q quit");
+    terminal.press("\x03");
+    assert_eq!(terminal.child.0.wait().unwrap().code(), Some(0));
+}
