@@ -79,7 +79,7 @@ pub(crate) struct AuthorityDates {
 pub(crate) struct ServingDates {
     /// Common name of the authority that signed the certificate.
     pub(crate) authority: String,
-    /// DNS names of the server.
+    /// DNS names and IP addresses of the server.
     pub(crate) names: Vec<String>,
     pub(crate) issued: i64,
     pub(crate) expires: i64,

@@ -42,7 +42,7 @@ pub struct KeeperOptions {
     pub secret: String,
     /// Name of this replica, such as the name of its pod. It must be different for each replica.
     pub replica: String,
-    /// DNS names of the webhook server, such as `shop-webhook.shops.svc`.
+    /// DNS names and IP addresses of the webhook server, such as `shop-webhook.shops.svc`.
     pub names: Vec<String>,
     /// Objects whose `caBundle` is kept up to date.
     pub targets: Vec<BundleTarget>,

@@ -14,7 +14,7 @@ mod tests;
 pub(crate) struct Purpose {
     /// Name of the operator, which is part of the names of authorities.
     pub(crate) operator: String,
-    /// DNS names of the webhook server.
+    /// DNS names and IP addresses of the webhook server.
     pub(crate) names: Vec<String>,
     pub(crate) periods: Periods,
 }
@@ -61,8 +61,16 @@ pub(crate) fn rotate(
         return create(content, purpose, now);
     };
     let oldest = content.authorities.last().unwrap_or(newest);
+    let lacks = |name: &&String| !serving.dates.names.contains(name);
+    if purpose.names.iter().any(|name| lacks(&name)) {
+        // During an update of the operator, replicas may have different names. A certificate with
+        // the names of all of them suits each, so that they do not replace it in turn.
+        let mut names = serving.dates.names.clone();
+        names.extend(purpose.names.iter().filter(lacks).cloned());
+        content.serving = Some(sign(oldest, purpose, &names, now)?);
+        return Ok(Some(Change::ServingRenewed));
+    }
     if serving.dates.expires <= now
-        || serving.dates.names != purpose.names
         || !content
             .authorities
             .iter()
@@ -70,7 +78,7 @@ pub(crate) fn rotate(
     {
         // The certificate is of no use, so that there is nothing to wait for: the oldest authority
         // is the one that most API servers have.
-        content.serving = Some(sign(oldest, purpose, now)?);
+        content.serving = Some(sign(oldest, purpose, &purpose.names, now)?);
         return Ok(Some(Change::ServingRenewed));
     }
     let is_rotating = content.authorities.len() > 1;
@@ -85,7 +93,7 @@ pub(crate) fn rotate(
     } else if is_rotating {
         let since = confirmed.map(|since| since.max(newest.dates.added));
         if is_propagated(since) {
-            content.serving = Some(sign(newest, purpose, now)?);
+            content.serving = Some(sign(newest, purpose, &purpose.names, now)?);
             return Ok(Some(Change::ServingRenewed));
         }
     } else if is_due(newest.dates.added, newest.dates.expires, now) {
@@ -99,7 +107,7 @@ pub(crate) fn rotate(
             .iter()
             .find(|authority| authority.dates.name == serving.dates.authority)
             .unwrap_or(oldest);
-        let renewed = sign(signer, purpose, now)?;
+        let renewed = sign(signer, purpose, &purpose.names, now)?;
         // Near its end an authority signs certificates that are due at once.
         if renewed.dates.expires > serving.dates.expires {
             content.serving = Some(renewed);
@@ -116,7 +124,7 @@ fn create(
     now: i64,
 ) -> Result<Option<Change>, CertificateError> {
     let authority = new_authority(purpose, now)?;
-    content.serving = Some(sign(&authority, purpose, now)?);
+    content.serving = Some(sign(&authority, purpose, &purpose.names, now)?);
     content.authorities = vec![authority];
     Ok(Some(Change::Created))
 }
@@ -138,14 +146,19 @@ fn new_authority(purpose: &Purpose, now: i64) -> Result<Authority, CertificateEr
     })
 }
 
-fn sign(authority: &Authority, purpose: &Purpose, now: i64) -> Result<Serving, CertificateError> {
+fn sign(
+    authority: &Authority,
+    purpose: &Purpose,
+    names: &[String],
+    now: i64,
+) -> Result<Serving, CertificateError> {
     let expires = (now + seconds(purpose.periods.serving)).min(authority.dates.expires);
     let (name, key) = (&authority.dates.name, &authority.pair.key);
     Ok(Serving {
-        pair: issue::serving(name, key, &purpose.names, now, expires)?,
+        pair: issue::serving(name, key, names, now, expires)?,
         dates: ServingDates {
             authority: name.clone(),
-            names: purpose.names.clone(),
+            names: names.to_vec(),
             issued: now,
             expires,
         },

@@ -58,13 +58,40 @@ fn a_new_name_needs_a_new_certificate_at_once() {
     assert_eq!(serving.dates.names, purpose.names);
 }
 
+/// An IP address is one of the names, as for a webhook that is called by a URL.
+#[test]
+fn replicas_with_different_names_share_a_certificate() {
+    let mut content = created();
+    let (old, mut new) = (purpose(), purpose());
+    new.names = vec![new.names[0].clone(), "127.0.0.1".to_owned()];
+    let change = rotate(&mut content, &new, None, NOW + 1).unwrap();
+    assert_eq!(change, Some(Change::ServingRenewed));
+    for purpose in [&old, &new] {
+        assert_eq!(rotate(&mut content, purpose, None, NOW + 2).unwrap(), None);
+    }
+    let mut other = purpose();
+    other.names = vec!["other.shops.svc".to_owned()];
+    rotate(&mut content, &other, None, NOW + 3).unwrap();
+    let serving = content.serving.as_ref().unwrap();
+    for name in [&new.names[0], "127.0.0.1", "other.shops.svc"] {
+        verify(&serving.pair.certificate, &content.bundle(), name, NOW + 3).unwrap();
+    }
+    for purpose in [&old, &new, &other] {
+        assert_eq!(rotate(&mut content, purpose, None, NOW + 4).unwrap(), None);
+    }
+    // The next renewal is for the names of the replica that renews.
+    let change = rotate(&mut content, &new, None, NOW + 61 * DAY).unwrap();
+    assert_eq!(change, Some(Change::ServingRenewed));
+    assert_eq!(content.serving.unwrap().dates.names, new.names);
+}
+
 /// Each step of a rotation waits for its condition.
 #[test]
 fn an_authority_is_replaced_in_three_steps() {
     let purpose = purpose();
     let mut content = created();
     let start = NOW + 244 * DAY;
-    content.serving = Some(sign(&content.authorities[0], &purpose, start).unwrap());
+    content.serving = Some(sign(&content.authorities[0], &purpose, &purpose.names, start).unwrap());
     let step =
         |content: &mut Content, confirmed, now| rotate(content, &purpose, confirmed, now).unwrap();
     assert_eq!(
