@@ -10,7 +10,7 @@ use std::{env, fmt};
 
 use opkit_client::{DeleteOptions, Kind, Object, ObjectKey, Patch, RestClient, WriteOptions};
 use opkit_controller::{Error, MetricsRegistry, ReconcileLog, Result};
-use opkit_operator::{Operator, RunOptions};
+use opkit_operator::{CertificatePeriods, Operator, RunOptions};
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,7 @@ mod install;
 mod metrics;
 mod objects;
 mod operators;
+mod own_certificates;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -68,6 +69,9 @@ pub struct ControlPlane {
     timeout: Duration,
     /// Rights of the operators that this handle starts.
     rights: OperatorRights,
+    /// Periods of the own certificates of the operators that this handle starts; `None` if the test
+    /// creates the certificates.
+    own_certificates: Option<CertificatePeriods>,
 }
 
 struct Inner {
@@ -170,6 +174,7 @@ impl ControlPlane {
         Self {
             timeout: backend.default_timeout(),
             rights: OperatorRights::default(),
+            own_certificates: None,
             inner: Arc::new(Inner {
                 backend,
                 client,

@@ -28,6 +28,8 @@ pub struct WebhookManifests {
     operator: String,
     /// First part of the names of all objects.
     prefix: String,
+    /// First part of the names of the configurations, if it is another one.
+    configuration_prefix: Option<String>,
     namespace: String,
     port: u16,
     mutating: Vec<Value>,
@@ -41,6 +43,7 @@ impl WebhookManifests {
         let operator = operator.into();
         Self {
             prefix: operator.clone(),
+            configuration_prefix: None,
             operator,
             namespace: namespace.into(),
             port: 9443,
@@ -54,6 +57,12 @@ impl WebhookManifests {
     /// operator in one cluster.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
+        self
+    }
+
+    /// Replaces the first part of the names of the webhook configurations alone.
+    pub fn configuration_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.configuration_prefix = Some(prefix.into());
         self
     }
 
@@ -135,6 +144,10 @@ impl WebhookManifests {
             let name = format!("{name}-webhook-configuration");
             let group = "admissionregistration.k8s.io/v1";
             let mut configuration = self.document(group, &kind, &name, false);
+            if let Some(prefix) = &self.configuration_prefix {
+                let name = json!(format!("{prefix}-{name}"));
+                set_in(&mut configuration, "metadata", "name", name);
+            }
             if let Some(certificate) = self.inject_ca_from() {
                 let annotations = json!({"cert-manager.io/inject-ca-from": certificate});
                 set_in(&mut configuration, "metadata", "annotations", annotations);

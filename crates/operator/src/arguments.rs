@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, ValueEnum};
+use opkit_apimachinery::names::check_dns_subdomain;
 
-use crate::operator::WEBHOOK_PORT;
+use crate::operator::{WEBHOOK_PORT, check_host};
 
 pub(crate) use self::own::CommandLine;
 pub(crate) use self::own::{ArgsType, ParsedArgs};
@@ -83,6 +84,20 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH")]
     pub(crate) webhook_cert_path: Option<PathBuf>,
 
+    /// Further DNS names and IP addresses in the operator's own webhook certificate, separated by
+    /// commas, for webhooks that are called by a URL or by another Service
+    #[arg(long, value_delimiter = ',', value_name = "HOST", value_parser = host)]
+    pub(crate) webhook_host: Vec<String>,
+
+    /// Secret with the operator's own webhook certificates [default:
+    /// <operator>-webhook-certificates]
+    #[arg(long, value_name = "NAME", value_parser = object_name)]
+    pub(crate) webhook_secret: Option<String>,
+
+    /// First part of the names of the webhook configurations [default: the operator's name]
+    #[arg(long, value_name = "PREFIX", value_parser = object_name)]
+    pub(crate) webhook_configuration_prefix: Option<String>,
+
     /// Elect a leader: only one replica reconciles at a time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) leader_elect: Option<bool>,
@@ -137,6 +152,16 @@ fn bind_address(text: &str) -> Result<BindAddress, String> {
     let expected = "it must be 0, :PORT or ADDRESS:PORT";
     let address = address.ok_or_else(|| expected.to_owned())?;
     Ok(BindAddress(Some(address)))
+}
+
+/// Parses an IP address or a DNS name.
+fn host(text: &str) -> Result<String, String> {
+    check_host(text).map(|()| text.to_owned())
+}
+
+/// Parses the name of an object, or the first part of one.
+fn object_name(text: &str) -> Result<String, String> {
+    check_dns_subdomain(text).map(|()| text.to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -20,12 +20,14 @@ pub use error::OperatorError;
 #[doc(hidden)]
 pub use operator::CONVERSIONS;
 pub use operator::{
-    MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses, WebhookCertificates,
+    MakeState, MakeStateWith, Operator, OwnCertificateOptions, RunOptions, ServerAddresses,
+    WebhookCertificates,
 };
 
 /// Crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
 /// `use opkit::clap;`.
 pub use clap;
+pub use opkit_certificates::Periods as CertificatePeriods;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
 pub use opkit_manifests::{

@@ -274,7 +274,8 @@ pub mod operator {
 /// Webhooks: admission, authentication and authorization, and admission policies.
 pub mod webhook {
     pub use opkit_operator::{
-        MutatingPolicy, PolicyResource, ValidatingPolicy, WebhookCertificates, WebhookManifests,
+        CertificatePeriods, MutatingPolicy, OwnCertificateOptions, PolicyResource,
+        ValidatingPolicy, WebhookCertificates, WebhookManifests,
     };
     pub use opkit_webhook::{
         Admission, AdmissionObject, AdmissionRequest, AnyWebhook, Authentication, Authorization,

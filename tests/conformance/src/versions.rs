@@ -2,7 +2,7 @@
 
 mod declared;
 mod migration;
-mod rover;
+pub(crate) mod rover;
 mod served;
 
 use kube::Api;
@@ -16,7 +16,7 @@ fn operator() -> Operator {
 }
 
 /// Returns a client for untyped objects of one version.
-fn client(plane: &ControlPlane, version: &str, kind: &str) -> Api<DynamicObject> {
+pub(crate) fn client(plane: &ControlPlane, version: &str, kind: &str) -> Api<DynamicObject> {
     let gvk = GroupVersionKind::gvk("fleet.opkit.dev", version, kind);
     let plural = format!("{}s", kind.to_lowercase());
     let resource = ApiResource::from_gvk_with_plural(&gvk, &plural);

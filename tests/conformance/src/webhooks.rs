@@ -3,6 +3,7 @@
 
 mod auth;
 mod builtin;
+mod own_certificates;
 mod policies;
 mod replicas;
 mod shop;

@@ -17,7 +17,7 @@ use opkit_webhook::{CertificateSource, WebhookRouter};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Operator;
+use super::{Operator, OwnCertificateOptions};
 use crate::arguments::{Arguments, Command, CommandLine, Flags, ParsedArgs};
 use crate::debug::{DebugOptions, DebugServer, Subject};
 use crate::{OperatorError, entry, logging, manifests, namespaces};
@@ -77,6 +77,12 @@ pub struct RunOptions {
     /// Time between the start of a shutdown and the moment at which the webhook server accepts no
     /// more connections; 5 s by default, and at most half of the grace period.
     pub webhook_shutdown_delay: Duration,
+    /// Settings of the operator's own webhook certificates.
+    pub own_certificates: OwnCertificateOptions,
+    /// First part of the names of the webhook configurations; the operator's name by default. For
+    /// configurations that were renamed after they had been printed, as by a `namePrefix` of
+    /// kustomize.
+    pub webhook_configuration_prefix: Option<String>,
     /// Webhooks of the operator once it runs, to call them without a socket; subscribe to get them.
     pub webhook_router: watch::Sender<Option<Arc<WebhookRouter>>>,
     /// Addresses of the servers once they listen; subscribe to get a port that the operating system
@@ -131,6 +137,8 @@ impl Default for RunOptions {
             webhook_cert_path: None,
             webhook_certificates: None,
             webhook_shutdown_delay: Duration::from_secs(5),
+            own_certificates: OwnCertificateOptions::default(),
+            webhook_configuration_prefix: None,
             webhook_router: watch::Sender::new(None),
             servers: watch::Sender::default(),
             debug: None,
@@ -160,6 +168,12 @@ impl From<Flags> for RunOptions {
                 .filter(|port| *port != 0)
                 .map(|port| (Ipv6Addr::UNSPECIFIED, port).into()),
             webhook_cert_path: flags.webhook_cert_path,
+            own_certificates: OwnCertificateOptions {
+                hosts: flags.webhook_host,
+                secret: flags.webhook_secret,
+                ..Default::default()
+            },
+            webhook_configuration_prefix: flags.webhook_configuration_prefix,
             debug,
             ..Default::default()
         }
@@ -283,6 +297,7 @@ impl Operator {
     ) -> Result<Manager> {
         self.check(&options.namespaces)?;
         self.webhooks.convert(&self.versions);
+        options.own_certificates.check()?;
         let own = self.own_certificates(&options, &self.rbac(&options).own_namespace());
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);

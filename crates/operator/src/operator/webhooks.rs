@@ -30,7 +30,9 @@ use opkit_webhook::{
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub use self::own_certificates::OwnCertificateOptions;
 use self::own_certificates::OwnCertificates;
+pub(crate) use self::own_certificates::check_host;
 use super::{Operator, RunOptions};
 use crate::OperatorError;
 
@@ -256,9 +258,12 @@ impl Operator {
             .webhook_bind_address
             .map_or(WEBHOOK_PORT, |it| it.port());
         let is_cert_manager = self.webhooks.certificates == WebhookCertificates::CertManager;
-        let empty = WebhookManifests::new(&self.name, namespace)
+        let mut empty = WebhookManifests::new(&self.name, namespace)
             .port(port)
             .cert_manager(is_cert_manager);
+        if let Some(prefix) = &options.webhook_configuration_prefix {
+            empty = empty.configuration_prefix(prefix);
+        }
         Some((functions.manifests)(&self.webhooks.set, empty))
     }
 
@@ -273,7 +278,11 @@ impl Operator {
             && options.webhook_certificates.is_none()
             && options.webhook_cert_path.is_none();
         let manifests = self.webhook_manifests_in(options, namespace)?;
-        is_own.then(|| OwnCertificates::new(&self.name, manifests, &self.crds))
+        let own = || {
+            let options = options.own_certificates.clone();
+            OwnCertificates::new(&self.name, manifests, &self.crds, options)
+        };
+        is_own.then(own)
     }
 
     /// Returns the manifests of the admission policies and their bindings.
