@@ -41,6 +41,16 @@ pub enum CertificateError {
     /// The response of the API server has no valid JSON.
     #[error("the API server returned an invalid object")]
     Response(#[from] serde_json::Error),
+    /// The clock of the API server could not be read. Nothing is decided by the clock of this
+    /// machine, which may be wrong.
+    #[error(
+        "cannot read the clock of the API server: other replicas wrote Secret {secret} \
+         at each attempt"
+    )]
+    ClockUnknown {
+        /// Namespace and name of the Secret.
+        secret: String,
+    },
     /// A private key or a certificate cannot be used for TLS.
     #[error("the certificate in Secret {secret} cannot be served")]
     Tls {

@@ -14,7 +14,7 @@ use crate::CertificateError;
 mod tests;
 
 /// Time by which certificates are valid before they are created, because clocks differ.
-const BACKDATED: i64 = 60 * 60;
+pub(crate) const BACKDATED: i64 = 60 * 60;
 
 /// A certificate and its private key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! Keeps the certificates in the Secret, in the TLS server and in the webhook configurations.
 
 mod api;
+#[cfg(test)]
+mod tests;
 mod wake;
 
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use self::api::Api;
+use self::api::{Api, ClockRead};
 use crate::bundle::{Bundle, BundleTarget};
 use crate::content::certified_key;
 use crate::machine::{Machine, Step, Targets};
@@ -254,10 +256,18 @@ impl CertificateKeeper {
                 .offset
                 .is_none_or(|(_, read)| read.elapsed() > CLOCK_READ)
             {
-                let time = self.api.read_clock(secret.as_ref()).await?;
-                self.set_offset(pass, time);
+                match self.api.read_clock(secret.as_ref()).await? {
+                    ClockRead::Time(time) => self.set_offset(pass, Some(time)),
+                    // The clock of this machine may be wrong, so nothing is decided by it.
+                    ClockRead::Conflict if pass.offset.is_none() => continue,
+                    ClockRead::Conflict | ClockRead::Unsupported => {}
+                }
             }
             let now = self.local_time() + pass.offset.map_or(0, |(offset, _)| offset);
+            if let Some((_, since)) = &mut pass.confirmed {
+                // The clock of the API server was set back.
+                *since = now.min(*since);
+            }
             let known = Targets {
                 have_bundle: targets
                     .iter()
@@ -284,7 +294,12 @@ impl CertificateKeeper {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        match pass.offset {
+            Some(_) => Ok(()),
+            None => Err(CertificateError::ClockUnknown {
+                secret: self.api.secret().to_string(),
+            }),
+        }
     }
 
     /// Reads the targets that exist.

@@ -86,7 +86,8 @@ impl Machine {
         let mut step = Step::default();
         if content.serving.is_none() && targets.have_bundle {
             // The Secret was lost. Other replicas have the certificates in memory.
-            let lost = *self.lost.get_or_insert(now);
+            let lost = self.lost.map_or(now, |lost| lost.min(now));
+            self.lost = Some(lost);
             if now - lost < GRACE {
                 return Ok(step);
             }
@@ -120,6 +121,7 @@ impl Machine {
         if is_restored {
             content.history.restored = Some(now);
         }
+        is_changed |= replicas::correct_clock(&mut content, now);
         is_changed |= replicas::report(&mut content, &self.replica, &self.serving, periods, now);
         is_changed |= replicas::remove_dead(&mut content, periods, now);
         let confirmed = targets

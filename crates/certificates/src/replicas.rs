@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 use crate::periods::{Periods, seconds};
+use crate::server_time::TOLERANCE;
+
+#[cfg(test)]
+mod tests;
 
 /// Report of a replica. Times are in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +52,21 @@ pub(crate) fn remove_dead(content: &mut Content, periods: &Periods, now: i64) ->
         .replicas
         .retain(|_, report| now - report.seen < timeout);
     content.replicas.len() < before
+}
+
+/// Corrects reports with a time in the future, which a replica wrote before the clock of the API
+/// server was set back: otherwise a rotation would wait until that time. Returns whether there were
+/// any.
+pub(crate) fn correct_clock(content: &mut Content, now: i64) -> bool {
+    let mut is_corrected = false;
+    for report in content.replicas.values_mut() {
+        if report.seen > now + TOLERANCE {
+            report.seen = now;
+            report.since = report.since.min(now);
+            is_corrected = true;
+        }
+    }
+    is_corrected
 }
 
 /// Returns the time since which all replicas serve the certificate with this fingerprint, or `None`

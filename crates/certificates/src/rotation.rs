@@ -2,7 +2,7 @@
 
 use crate::CertificateError;
 use crate::content::{Authority, AuthorityDates, Content, Serving, ServingDates};
-use crate::issue;
+use crate::issue::{self, BACKDATED};
 use crate::periods::{Periods, seconds};
 use crate::replicas;
 
@@ -54,7 +54,7 @@ pub(crate) fn rotate(
 ) -> Result<Option<Change>, CertificateError> {
     content
         .authorities
-        .retain(|authority| authority.dates.expires > now);
+        .retain(|authority| is_valid(authority.dates.added, authority.dates.expires, now));
     let propagation = seconds(purpose.periods.propagation);
     let is_propagated = |since: Option<i64>| since.is_some_and(|since| now - since >= propagation);
     let (Some(newest), Some(serving)) = (content.authorities.first(), &content.serving) else {
@@ -70,7 +70,7 @@ pub(crate) fn rotate(
         content.serving = Some(sign(oldest, purpose, &names, now)?);
         return Ok(Some(Change::ServingRenewed));
     }
-    if serving.dates.expires <= now
+    if !is_valid(serving.dates.issued, serving.dates.expires, now)
         || !content
             .authorities
             .iter()
@@ -163,6 +163,12 @@ fn sign(
             expires,
         },
     })
+}
+
+/// Returns whether a certificate is valid. One from the future is not: it was issued before the clock
+/// of the API server was set back.
+fn is_valid(from: i64, until: i64, now: i64) -> bool {
+    from - BACKDATED <= now && now < until
 }
 
 /// Returns whether two thirds of a lifetime are over.

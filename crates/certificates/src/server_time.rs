@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Difference above which a warning about the clock of this machine is logged, in seconds.
+/// Difference between two clocks that is usual, in seconds. A larger one is logged, and a report
+/// that is further in the future is wrong.
 pub(crate) const TOLERANCE: i64 = 5 * 60;
 
 /// Returns the time at which the API server stored the last write of `manager` to an object, in

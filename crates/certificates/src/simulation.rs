@@ -1,6 +1,8 @@
 //! Rotations in virtual time: three replicas share one Secret, and two API servers with different
 //! delays call the replicas all the time.
 
+mod lost;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -10,6 +10,17 @@ use crate::server_time::of_last_write;
 /// Annotation that only dry runs write.
 const CLOCK: &str = "opkit.dev/clock";
 
+/// Outcome of reading the clock of the API server.
+#[derive(Debug)]
+pub(crate) enum ClockRead {
+    /// Time in seconds since 1970.
+    Time(i64),
+    /// Another replica wrote the Secret at the same time.
+    Conflict,
+    /// The API server does not record the times of writes.
+    Unsupported,
+}
+
 /// Client of a keeper, for its Secret and its targets.
 #[derive(Debug)]
 pub(crate) struct Api {
@@ -75,12 +86,11 @@ impl Api {
         self.write(secret, false).await
     }
 
-    /// Returns the time of the API server in seconds since 1970. The time comes from the metadata
-    /// of a write that is not stored.
+    /// Reads the time of the API server, from the metadata of a write that is not stored.
     pub(crate) async fn read_clock(
         &self,
         secret: Option<&Value>,
-    ) -> Result<Option<i64>, RequestError> {
+    ) -> Result<ClockRead, RequestError> {
         let mut secret = secret.cloned().unwrap_or_else(|| {
             json!({
                 "apiVersion": "v1",
@@ -96,9 +106,15 @@ impl Api {
             }
         }
         match self.write(&secret, true).await {
-            Ok(secret) => Ok(of_last_write(&secret, &self.manager)),
-            // Another replica was faster: the clock is read with the next write.
-            Err(error) if error.is_conflict() || error.is_already_exists() => Ok(None),
+            Ok(secret) => {
+                let time = of_last_write(&secret, &self.manager);
+                Ok(time.map_or(ClockRead::Unsupported, ClockRead::Time))
+            }
+            Err(error)
+                if error.is_conflict() || error.is_already_exists() || error.is_not_found() =>
+            {
+                Ok(ClockRead::Conflict)
+            }
             Err(error) => Err(error),
         }
     }
