@@ -18,13 +18,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ServerError;
 use crate::certificates::acceptor;
-use crate::listen::{self, ConnectionLimits};
+use crate::listen::{self, ConnectionLimits, RequestTimeouts};
 
 /// Maximum numbers of connections. With HTTP/1.1, an API server opens a connection for each request
 /// in progress, and all API servers may have the address of one proxy.
 const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 4096,
     per_peer: 4096,
+};
+/// Time limits of the requests of a connection. An API server keeps an idle connection for 90 s,
+/// used or not. It must be the one that closes the connection: a connection that the server closes
+/// may be in use again at the same moment, and the request is lost.
+const REQUEST_TIMEOUTS: RequestTimeouts = RequestTimeouts {
+    first_request: Duration::from_secs(100),
+    next_request: Duration::from_secs(100),
 };
 /// Time limit for the body of a request. An API server sends it at once.
 const BODY_READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -133,7 +140,8 @@ impl HttpsServer {
             }
             .boxed()
         });
-        listen::serve_within(CONNECTION_LIMITS, &self.listener, Some(tls), handler, stop).await;
+        let (limits, timeouts) = (CONNECTION_LIMITS, REQUEST_TIMEOUTS);
+        listen::serve_within(limits, timeouts, &self.listener, Some(tls), handler, stop).await;
         Ok(())
     }
 }

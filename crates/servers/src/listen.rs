@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,18 +46,38 @@ const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time limit of the TLS handshake; ends connections that send nothing.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for the first request of a connection to arrive. A client sends a request as soon as
-/// it has connected, so this limit is much shorter than the one for later requests.
-const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for the header of a later request, including the idle time of the connection before
-/// the request; controller-runtime's value.
-const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
 /// Maximum size of the header of a request; bounds the memory of a connection.
 const HEADER_MAX_BYTES: usize = 32 * 1024;
 /// Maximum age of a connection. It ends connections of clients that do not read responses.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
+/// Time after the stop in which a new connection may complete its TLS handshake and send its first
+/// request: its client has connected to send one. Go's server waits for up to 5 s.
+const NEW_CONNECTION_GRACE_PERIOD: Duration = Duration::from_secs(3);
+/// Time after the stop in which an idle connection is still read: a request may have arrived that
+/// the server has not read yet.
+const IDLE_GRACE_PERIOD: Duration = Duration::from_millis(100);
 /// Time that requests in progress have to complete after the stop.
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
+
+/// Time limits for the header of a request, including the idle time of the connection before the
+/// request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestTimeouts {
+    /// For the first request of a connection. Scrapers and probes send it as soon as they have
+    /// connected, so this limit is much shorter than the one for later requests.
+    pub(crate) first_request: Duration,
+    /// For a later request; controller-runtime's value.
+    pub(crate) next_request: Duration,
+}
+
+impl Default for RequestTimeouts {
+    fn default() -> Self {
+        Self {
+            first_request: Duration::from_secs(5),
+            next_request: Duration::from_secs(32),
+        }
+    }
+}
 
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
 /// Function that returns the response to a request.
@@ -110,12 +131,14 @@ pub(crate) async fn serve(
     handler: RequestHandler,
     stop: CancellationToken,
 ) {
-    serve_within(CONNECTION_LIMITS, listener, tls, handler, stop).await;
+    let (limits, timeouts) = (CONNECTION_LIMITS, RequestTimeouts::default());
+    serve_within(limits, timeouts, listener, tls, handler, stop).await;
 }
 
 /// Serves as [`serve`] does, with other limits.
 pub(crate) async fn serve_within(
     limits: ConnectionLimits,
+    timeouts: RequestTimeouts,
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
     handler: RequestHandler,
@@ -124,6 +147,7 @@ pub(crate) async fn serve_within(
     let server = Arc::new(ServerState {
         table: Mutex::new(ConnectionTable::new(limits)),
         changed: Notify::new(),
+        timeouts,
         handler,
         stop,
     });
@@ -162,6 +186,7 @@ struct ServerState {
     table: Mutex<ConnectionTable>,
     /// Notified when a new connection may be admitted.
     changed: Notify,
+    timeouts: RequestTimeouts,
     handler: RequestHandler,
     stop: CancellationToken,
 }
@@ -174,8 +199,12 @@ impl ServerState {
             let admission = self.table.lock().admit(peer);
             match admission {
                 Ok(Admission { id, evicted }) => {
-                    let server = self.clone();
-                    return Some((ConnectionSlot { id, server }, evicted));
+                    let slot = ConnectionSlot {
+                        id,
+                        server: self.clone(),
+                        is_closing: AtomicBool::new(false),
+                    };
+                    return Some((slot, evicted));
                 }
                 Err(Rejection::PeerBusy) => return None,
                 Err(Rejection::ServerBusy) => self.changed.notified().await,
@@ -188,6 +217,8 @@ impl ServerState {
 struct ConnectionSlot {
     id: u64,
     server: Arc<ServerState>,
+    /// Whether the next response is the last one of the connection.
+    is_closing: AtomicBool,
 }
 
 impl ConnectionSlot {
@@ -195,7 +226,11 @@ impl ConnectionSlot {
     /// as busy, so the connection must be closed too.
     async fn handle(&self, request: Request<Incoming>) -> HttpResponse {
         self.server.table.lock().begin_request(self.id);
-        let response = (self.server.handler)(request).await;
+        let mut response = (self.server.handler)(request).await;
+        if self.is_closing.load(Ordering::Relaxed) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
         self.server.table.lock().end_request(self.id);
         self.server.changed.notify_one();
         response
@@ -204,10 +239,30 @@ impl ConnectionSlot {
     /// Waits for the time limit of the first request. Returns if no request has arrived by then,
     /// and otherwise never returns.
     async fn first_request_timeout(&self) {
-        sleep(FIRST_REQUEST_TIMEOUT).await;
-        if self.server.table.lock().has_served(self.id) {
+        sleep(self.server.timeouts.first_request).await;
+        if self.has_served() {
             std::future::pending().await
         }
+    }
+
+    /// Waits until the connection is to be closed unless a request is in progress: after the stop,
+    /// or at the maximum age. A response in between is the last one of the connection. HTTP/1.1 has
+    /// no way to close an idle connection that its client cannot have used at the same moment, so a
+    /// connection is given up only when no request has arrived for a while.
+    async fn closing(&self) {
+        tokio::select! {
+            () = self.server.stop.cancelled() => {}
+            () = sleep(MAX_CONNECTION_AGE) => {}
+        }
+        self.is_closing.store(true, Ordering::Relaxed);
+        match self.has_served() {
+            true => sleep(IDLE_GRACE_PERIOD).await,
+            false => sleep(NEW_CONNECTION_GRACE_PERIOD).await,
+        }
+    }
+
+    fn has_served(&self) -> bool {
+        self.server.table.lock().has_served(self.id)
     }
 }
 
@@ -224,10 +279,18 @@ async fn serve_connection(stream: TcpStream, tls: Option<TlsAcceptor>, slot: Con
         return serve_requests(stream, &slot).await;
     };
     let handshake = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
-    match slot.server.stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => serve_requests(stream, &slot).await,
-        Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
-        Some(Err(_)) | None => {}
+    let stopped = async {
+        slot.server.stop.cancelled().await;
+        sleep(NEW_CONNECTION_GRACE_PERIOD).await;
+    };
+    let handshake = tokio::select! {
+        handshake = handshake => handshake,
+        () = stopped => return,
+    };
+    match handshake {
+        Ok(Ok(stream)) => serve_requests(stream, &slot).await,
+        Ok(Err(error)) => debug!(%error, "TLS handshake failed"),
+        Err(_) => {}
     }
 }
 
@@ -238,15 +301,16 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, slot: &Conn
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ_TIMEOUT)
+        .header_read_timeout(slot.server.timeouts.next_request)
         .max_buf_size(HEADER_MAX_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
+        // A request that has arrived is read before the connection is closed.
+        biased;
         ended = connection.as_mut() => Some(ended),
         () = slot.first_request_timeout() => return,
-        () = slot.server.stop.cancelled() => None,
-        () = sleep(MAX_CONNECTION_AGE) => None,
+        () = slot.closing() => None,
     };
     let ended = match ended {
         Some(ended) => ended,

@@ -25,7 +25,17 @@ async fn start_within(
     });
     let stop = CancellationToken::new();
     let (stopped, mut serving) = (stop.clone(), JoinSet::new());
-    serving.spawn(async move { serve_within(limits, &listener, None, handler, stopped).await });
+    serving.spawn(async move {
+        serve_within(
+            limits,
+            RequestTimeouts::default(),
+            &listener,
+            None,
+            handler,
+            stopped,
+        )
+        .await;
+    });
     (address, stop, serving)
 }
 
@@ -60,7 +70,7 @@ async fn read(mut stream: TcpStream) -> String {
     response
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_requests_and_closes_idle_connections() {
     let permits = Arc::new(Semaphore::new(0));
     let arrived = Arc::new(Semaphore::new(0));
@@ -76,6 +86,77 @@ async fn a_stop_waits_for_requests_and_closes_idle_connections() {
     assert!(response.ends_with("/busy"), "{response}");
     serving.join_next().await.unwrap().unwrap();
     assert_eq!(read(idle).await, "");
+}
+
+async fn request(stream: &mut TcpStream, path: &str) {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// An API server connects, and sends the request after the TLS handshake: a stop in between must
+/// not lose it.
+#[tokio::test]
+async fn a_stop_serves_the_first_request_of_a_new_connection() {
+    let permits = Arc::new(Semaphore::new(9));
+    let arrived = Arc::new(Semaphore::new(0));
+    let (address, stop, mut serving) = start(arrived.clone(), permits).await;
+    let mut new = TcpStream::connect(address).await.unwrap();
+    // Connections are accepted in their order.
+    let _other = send(address, "/other").await;
+    arrived.acquire().await.unwrap().forget();
+    stop.cancel();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    request(&mut new, "/late").await;
+    let response = read(new).await;
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.contains("connection: close\r\n"), "{response}");
+    assert!(response.ends_with("/late"), "{response}");
+    serving.join_next().await.unwrap().unwrap();
+}
+
+/// The request has arrived at this machine, and the server has not read it yet.
+#[tokio::test]
+async fn a_stop_serves_a_request_that_has_arrived() {
+    let permits = Arc::new(Semaphore::new(9));
+    let (address, stop, mut serving) = start(Arc::new(Semaphore::new(0)), permits).await;
+    let mut stream = send(address, "/first").await;
+    let mut response = [0; 4096];
+    let length = stream.read(&mut response).await.unwrap();
+    let first = String::from_utf8_lossy(&response[..length]).into_owned();
+    assert!(!first.contains("connection: close"), "{first}");
+    request(&mut stream, "/second").await;
+    stop.cancel();
+    let response = read(stream).await;
+    assert!(response.contains("connection: close\r\n"), "{response}");
+    assert!(response.ends_with("/second"), "{response}");
+    serving.join_next().await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_new_connections_for_a_limited_time() {
+    let permits = Arc::new(Semaphore::new(9));
+    let arrived = Arc::new(Semaphore::new(0));
+    let (address, stop, mut serving) = start(arrived.clone(), permits).await;
+    let silent = TcpStream::connect(address).await.unwrap();
+    let idle = send(address, "/idle").await;
+    arrived.acquire().await.unwrap().forget();
+    stop.cancel();
+    let begin = tokio::time::Instant::now();
+    read(idle).await;
+    assert!(
+        begin.elapsed() <= IDLE_GRACE_PERIOD * 2,
+        "{:?}",
+        begin.elapsed()
+    );
+    assert_eq!(read(silent).await, "");
+    serving.join_next().await.unwrap().unwrap();
+    let waited = begin.elapsed();
+    assert!(
+        waited >= NEW_CONNECTION_GRACE_PERIOD && waited < SHUTDOWN_GRACE_PERIOD,
+        "{waited:?}"
+    );
 }
 
 #[tokio::test]
@@ -159,11 +240,12 @@ async fn silent_connections_do_not_starve_a_probe() {
 async fn a_connection_without_a_first_request_is_closed_soon() {
     let (address, _stop, _serving) =
         start(Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(9))).await;
+    let limits = RequestTimeouts::default();
     let start = tokio::time::Instant::now();
     assert_eq!(read(TcpStream::connect(address).await.unwrap()).await, "");
     let waited = start.elapsed();
     assert!(
-        waited >= FIRST_REQUEST_TIMEOUT && waited < HEADER_READ_TIMEOUT,
+        waited >= limits.first_request && waited < limits.next_request,
         "{waited:?}"
     );
 
@@ -172,7 +254,7 @@ async fn a_connection_without_a_first_request_is_closed_soon() {
     let response = read(send(address, "/one").await).await;
     assert!(response.ends_with("/one"), "{response}");
     assert!(
-        start.elapsed() >= HEADER_READ_TIMEOUT,
+        start.elapsed() >= limits.next_request,
         "{:?}",
         start.elapsed()
     );
