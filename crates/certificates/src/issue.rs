@@ -43,8 +43,8 @@ pub(crate) fn authority(name: &str, from: i64, until: i64) -> Result<Pair, Certi
     })
 }
 
-/// Creates a serving certificate for these DNS names and IP addresses, signed by the authority `name` with the
-/// private key `key`.
+/// Creates a serving certificate for these DNS names and IP addresses, signed by the authority
+/// `name` with the private key `key`.
 pub(crate) fn serving(
     name: &str,
     key: &str,

@@ -165,8 +165,8 @@ fn sign(
     })
 }
 
-/// Returns whether a certificate is valid. One from the future is not: it was issued before the clock
-/// of the API server was set back.
+/// Returns whether a certificate is valid. One from the future is not: it was issued before the
+/// clock of the API server was set back.
 fn is_valid(from: i64, until: i64, now: i64) -> bool {
     from - BACKDATED <= now && now < until
 }

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +13,6 @@ use opkit_controller::{Error, ReadDeclarations};
 use serde_json::{Value, json};
 
 use crate::WebhookContext;
-use crate::admission::endpoint::panic_text;
 use crate::admission::review::write;
 use crate::handler::{Call, ErasedHandler};
 use crate::review::{ReviewKind, ReviewMessage};
@@ -171,20 +169,10 @@ impl AuthorizationWebhook {
         review: &ReviewMessage<SubjectAccessReviewSpec>,
         call: Call,
     ) -> Authorization {
-        let context = WebhookContext::new(call.services, None);
+        let context = WebhookContext::new(call.services.clone(), None);
         let (decide, spec) = (self.decide.clone(), review.spec.clone());
-        let decided = AssertUnwindSafe(async move { decide(spec, context).await }).catch_unwind();
-        match tokio::time::timeout(call.timeout, decided).await {
-            Ok(Ok(Ok(authorization))) => authorization,
-            Ok(Ok(Err(error))) => Authorization::failed(error.to_string()),
-            Ok(Err(panic)) => {
-                call.metrics.count_panic();
-                let text = panic_text(&*panic);
-                tracing::error!(text, "the authorization webhook panicked");
-                Authorization::failed(format!("panic: {text} [recovered]"))
-            }
-            Err(_) => Authorization::failed("the webhook took too long"),
-        }
+        let decided = call.decide(Self::PATH, async move { decide(spec, context).await });
+        decided.await.unwrap_or_else(Authorization::failed)
     }
 }
 

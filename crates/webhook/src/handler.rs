@@ -1,13 +1,17 @@
 //! The handler of one path of the webhook server, without type parameters.
 
 use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use opkit_controller::{Reads, RunContext};
+use opkit_controller::{Error, Reads, RunContext};
 
+use crate::admission::endpoint::panic_text;
 use crate::metrics::WebhookMetrics;
 
 /// Handler of the requests to one path: a function from the body of a request to the body of the
@@ -30,6 +34,29 @@ pub(crate) struct Call {
     pub(crate) timeout: Duration,
     pub(crate) services: Arc<Services>,
     pub(crate) metrics: WebhookMetrics,
+}
+
+impl Call {
+    /// Waits for the decision of the user's function about a review. Returns the reason if there is
+    /// none: the function returned an error, panicked, or took too long. `path` is the path of the
+    /// webhook, for the log.
+    pub(crate) async fn decide<T>(
+        &self,
+        path: &str,
+        decision: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, String> {
+        let decided = AssertUnwindSafe(decision).catch_unwind();
+        match tokio::time::timeout(self.timeout, decided).await {
+            Ok(Ok(decided)) => decided.map_err(|error| error.to_string()),
+            Ok(Err(panic)) => {
+                self.metrics.count_panic();
+                let text = panic_text(&*panic);
+                tracing::error!(path, text, "a webhook panicked");
+                Err(format!("panic: {text} [recovered]"))
+            }
+            Err(_) => Err("the webhook took too long".to_owned()),
+        }
+    }
 }
 
 /// Caches, client and states that the user's functions may read.

@@ -13,10 +13,10 @@ use crate::error::{TestError, refused};
 
 impl ControlPlane {
     /// Returns another handle of the same control plane, whose operators create the certificates of
-    /// their webhooks themselves, as they do in a cluster: in a Secret in the namespace of the test,
-    /// and with the `caBundle` of the webhook configurations and CRDs. The API server calls the
-    /// webhooks over HTTPS on a loopback port, also on an embedded control plane. By default the
-    /// certificates are created by the test, and the embedded server calls webhooks in this
+    /// their webhooks themselves, as they do in a cluster: in a Secret in the namespace of the
+    /// test, and with the `caBundle` of the webhook configurations and CRDs. The API server calls
+    /// the webhooks over HTTPS on a loopback port, also on an embedded control plane. By default
+    /// the certificates are created by the test, and the embedded server calls webhooks in this
     /// process.
     ///
     /// # Examples

@@ -2,7 +2,8 @@
 //!
 //! The embedded server calls them in this process, without sockets and certificates. Real
 //! Kubernetes calls them over HTTPS on a loopback port, with a certificate of an authority that is
-//! created for the test, or with the operator's own certificate. A cluster cannot reach this process, so such tests are skipped there.
+//! created for the test, or with the operator's own certificate. A cluster cannot reach this
+//! process, so such tests are skipped there.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

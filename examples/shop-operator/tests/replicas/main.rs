@@ -3,7 +3,11 @@
 //!
 //! The replicas make their certificate themselves and share it in a Secret, as in a cluster.
 
-#![expect(clippy::unwrap_used, reason = "a test may unwrap")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may unwrap"
+)]
 
 mod forwarder;
 mod process;
