@@ -98,6 +98,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PREFIX", value_parser = object_name)]
     pub(crate) webhook_configuration_prefix: Option<String>,
 
+    /// Let clients of the webhook server and of a secure metrics server use HTTP/2
+    #[arg(long)]
+    pub(crate) enable_http2: bool,
+
     /// Elect a leader: only one replica reconciles at a time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) leader_elect: Option<bool>,

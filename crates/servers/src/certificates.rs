@@ -123,9 +123,12 @@ impl ServerCertificate {
         }
     }
 
-    /// Returns a TLS acceptor for HTTP/1.1 that always uses the current certificate.
-    pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, rustls::Error> {
-        acceptor(self.clone())
+    /// Returns a TLS acceptor that always uses the current certificate.
+    pub(crate) fn acceptor(
+        self: &Arc<Self>,
+        enable_http2: bool,
+    ) -> Result<TlsAcceptor, rustls::Error> {
+        acceptor(self.clone(), enable_http2)
     }
 
     /// Reads the files every 10 s and never returns. If a read fails, an error is logged and the
@@ -217,9 +220,14 @@ impl Files {
     }
 }
 
-/// Returns a TLS acceptor for HTTP/1.1 with the certificates of `resolver`.
+/// Name of HTTP/2 in the TLS handshake.
+pub(crate) const HTTP2: &[u8] = b"h2";
+
+/// Returns a TLS acceptor for HTTP/1.1, and for HTTP/2 if it is enabled, with the certificates of
+/// `resolver`.
 pub(crate) fn acceptor(
     resolver: Arc<dyn ResolvesServerCert>,
+    enable_http2: bool,
 ) -> Result<TlsAcceptor, rustls::Error> {
     let config = ServerConfig::builder_with_provider(Arc::new(provider()));
     let mut config = config
@@ -227,6 +235,9 @@ pub(crate) fn acceptor(
         .with_no_client_auth()
         .with_cert_resolver(resolver);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if enable_http2 {
+        config.alpn_protocols.insert(0, HTTP2.to_vec());
+    }
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

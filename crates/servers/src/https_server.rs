@@ -57,8 +57,9 @@ pub enum BodyError {
     Connection(String),
 }
 
-/// Server for requests with bodies, over HTTP/1.1 and TLS. The number of connections, the size of a
-/// body and of all bodies together, and the time to send a body are limited.
+/// Server for requests with bodies, over TLS and HTTP/1.1, or HTTP/2 if it is enabled. The number
+/// of connections, the size of a body and of all bodies together, and the time to send a body are
+/// limited.
 ///
 /// # Examples
 /// ```
@@ -81,6 +82,7 @@ pub enum BodyError {
 pub struct HttpsServer {
     listener: TcpListener,
     address: SocketAddr,
+    enable_http2: bool,
 }
 
 impl HttpsServer {
@@ -94,7 +96,18 @@ impl HttpsServer {
     /// May be dropped at any time.
     pub async fn listen(name: &'static str, address: SocketAddr) -> Result<Self, ServerError> {
         let (listener, address) = listen::bind(name, address).await?;
-        Ok(Self { listener, address })
+        Ok(Self {
+            listener,
+            address,
+            enable_http2: false,
+        })
+    }
+
+    /// Sets whether clients may use HTTP/2; off by default.
+    #[must_use]
+    pub fn enable_http2(mut self, enable: bool) -> Self {
+        self.enable_http2 = enable;
+        self
     }
 
     /// Returns the address that the server listens on.
@@ -123,7 +136,7 @@ impl HttpsServer {
         F: Fn(Parts, Result<Bytes, BodyError>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Response<Bytes>> + Send + 'static,
     {
-        let tls = acceptor(certificates).map_err(ServerError::Tls)?;
+        let tls = acceptor(certificates, self.enable_http2).map_err(ServerError::Tls)?;
         let shared = Arc::new((Semaphore::new(BODIES_MAX_KIB), max_bytes, handler));
         let handler: listen::RequestHandler = Arc::new(move |request| {
             let shared = shared.clone();

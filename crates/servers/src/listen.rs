@@ -1,6 +1,7 @@
 //! The listener of all servers: accepts a limited number of connections and handles their requests.
 
 mod connections;
+mod http2;
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -33,6 +34,7 @@ use tracing::debug;
 pub(crate) use self::connections::ConnectionLimits;
 use self::connections::{Admission, ConnectionTable, Rejection};
 use crate::ServerError;
+use crate::certificates::HTTP2;
 
 /// Maximum numbers of connections: enough for scrapers and probes of a large cluster, and at most a
 /// few megabytes of memory. When a limit is reached, the oldest connection without a complete
@@ -222,17 +224,16 @@ struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Handles a request. If the future is dropped before it completes, the connection stays marked
-    /// as busy, so the connection must be closed too.
+    /// Handles a request.
     async fn handle(&self, request: Request<Incoming>) -> HttpResponse {
-        self.server.table.lock().begin_request(self.id);
+        let _busy = BusySlot::new(self);
+        // HTTP/2 has no such header: its clients are told before the connection is closed.
+        let has_header = request.version() <= Version::HTTP_11;
         let mut response = (self.server.handler)(request).await;
-        if self.is_closing.load(Ordering::Relaxed) {
+        if has_header && self.is_closing.load(Ordering::Relaxed) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        self.server.table.lock().end_request(self.id);
-        self.server.changed.notify_one();
         response
     }
 
@@ -273,6 +274,24 @@ impl Drop for ConnectionSlot {
     }
 }
 
+/// Marks a connection as busy with a request until it is dropped: also if the client of an HTTP/2
+/// connection gives up one of its requests.
+struct BusySlot<'a>(&'a ConnectionSlot);
+
+impl<'a> BusySlot<'a> {
+    fn new(slot: &'a ConnectionSlot) -> Self {
+        slot.server.table.lock().begin_request(slot.id);
+        Self(slot)
+    }
+}
+
+impl Drop for BusySlot<'_> {
+    fn drop(&mut self) {
+        self.0.server.table.lock().end_request(self.0.id);
+        self.0.server.changed.notify_one();
+    }
+}
+
 /// Performs the TLS handshake, if any, and serves the requests of a connection.
 async fn serve_connection(stream: TcpStream, tls: Option<TlsAcceptor>, slot: ConnectionSlot) {
     let Some(acceptor) = tls else {
@@ -288,6 +307,9 @@ async fn serve_connection(stream: TcpStream, tls: Option<TlsAcceptor>, slot: Con
         () = stopped => return,
     };
     match handshake {
+        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(HTTP2) => {
+            http2::serve_requests(stream, slot).await;
+        }
         Ok(Ok(stream)) => serve_requests(stream, &slot).await,
         Ok(Err(error)) => debug!(%error, "TLS handshake failed"),
         Err(_) => {}

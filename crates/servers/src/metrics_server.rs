@@ -51,6 +51,9 @@ pub struct MetricsServerOptions {
     /// Directory with `tls.crt` and `tls.key`, which are read again when the files change. Without
     /// a directory, the server creates a self-signed certificate.
     pub certificates: Option<PathBuf>,
+    /// Whether clients of a secure server may use HTTP/2; `false` by default, as in kubebuilder's
+    /// projects.
+    pub enable_http2: bool,
 }
 
 impl MetricsServerOptions {
@@ -60,6 +63,7 @@ impl MetricsServerOptions {
             address,
             is_secure: !address.ip().is_loopback(),
             certificates: None,
+            enable_http2: false,
         }
     }
 }
@@ -91,6 +95,7 @@ pub struct MetricsServer {
     listener: TcpListener,
     address: SocketAddr,
     certificates: Option<Arc<ServerCertificate>>,
+    enable_http2: bool,
 }
 
 impl MetricsServer {
@@ -114,6 +119,7 @@ impl MetricsServer {
             listener,
             address,
             certificates: certificates.map(Arc::new),
+            enable_http2: options.enable_http2,
         })
     }
 
@@ -141,7 +147,8 @@ impl MetricsServer {
         let mut tls: Option<TlsAcceptor> = None;
         let mut filter = None;
         if let Some(certificates) = &self.certificates {
-            tls = Some(certificates.acceptor().map_err(ServerError::Tls)?);
+            let acceptor = certificates.acceptor(self.enable_http2);
+            tls = Some(acceptor.map_err(ServerError::Tls)?);
             filter = Some(AuthFilter::new(client));
         }
         let is_secure = filter.is_some();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderValue, Version, header};
 use opkit_servers::{HttpsServer, ServerCertificate, ServerError};
 use prometheus_client::registry::Registry;
 use rustls::pki_types::pem::PemObject;
@@ -162,6 +162,8 @@ pub struct WebhookServerOptions {
     /// connections; 5 s by default. During this time the server is not healthy, and closes each
     /// connection after a response.
     pub shutdown_delay: Duration,
+    /// Whether clients may use HTTP/2; `false` by default, as in kubebuilder's projects.
+    pub enable_http2: bool,
 }
 
 impl WebhookServerOptions {
@@ -171,6 +173,7 @@ impl WebhookServerOptions {
             address,
             certificates,
             shutdown_delay: SHUTDOWN_DELAY,
+            enable_http2: false,
         }
     }
 }
@@ -183,8 +186,7 @@ enum Phase {
     Stopping,
 }
 
-/// HTTPS server of webhooks: HTTP/1.1 over TLS 1.2 or 1.3. HTTP/2 is off, as in kubebuilder's
-/// projects.
+/// HTTPS server of webhooks: HTTP/1.1 over TLS 1.2 or 1.3, and HTTP/2 if the options enable it.
 #[derive(Debug)]
 pub struct WebhookServer {
     server: HttpsServer,
@@ -245,7 +247,9 @@ impl WebhookServer {
     /// May be dropped at any time.
     pub async fn listen(options: WebhookServerOptions) -> Result<Self, ServerError> {
         Ok(Self {
-            server: HttpsServer::listen("webhooks", options.address).await?,
+            server: HttpsServer::listen("webhooks", options.address)
+                .await?
+                .enable_http2(options.enable_http2),
             certificates: options.certificates,
             shutdown_delay: options.shutdown_delay,
             phase: watch::Sender::new(Phase::Starting),
@@ -292,9 +296,10 @@ impl WebhookServer {
         let respond = move |parts: Parts, body| {
             let (router, phase) = (router.clone(), phase.clone());
             async move {
+                let has_header = parts.version <= Version::HTTP_11;
                 let mut response = router.respond_to(parts, body).await;
                 // The client opens its next connection to a replica that stays.
-                if *phase.borrow() == Phase::Stopping {
+                if has_header && *phase.borrow() == Phase::Stopping {
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(header::CONNECTION, close);
                 }

@@ -73,3 +73,32 @@ fn the_value_of_a_switch_is_optional() {
     check(&["--leader-elect=false"], Some(false));
     check(&["--leader-elect", "run"], Some(true));
 }
+
+#[test]
+fn hosts_and_names_of_webhooks_are_checked() {
+    let flags = parsed(&[
+        "--webhook-host",
+        "127.0.0.1,maps.example",
+        "--webhook-host=::1",
+    ])
+    .flags;
+    assert_eq!(flags.webhook_host, ["127.0.0.1", "maps.example", "::1"]);
+    for wrong in [
+        ["--webhook-host", "https://maps"],
+        ["--webhook-secret", "Upper"],
+        ["--webhook-configuration-prefix", "a/b"],
+    ] {
+        let error = parse(&wrong).unwrap_err().to_string();
+        assert!(
+            error.contains(wrong[1]) && error.contains(wrong[0]),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn http2_is_off_by_default() {
+    use crate::operator::RunOptions;
+    assert!(!RunOptions::from(parsed(&[]).flags).enable_http2);
+    assert!(RunOptions::from(parsed(&["--enable-http2"]).flags).enable_http2);
+}

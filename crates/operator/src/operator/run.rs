@@ -77,6 +77,9 @@ pub struct RunOptions {
     /// Time between the start of a shutdown and the moment at which the webhook server accepts no
     /// more connections; 5 s by default, and at most half of the grace period.
     pub webhook_shutdown_delay: Duration,
+    /// Whether clients of the webhook server and of a secure metrics server may use HTTP/2; `false`
+    /// by default, because of the denial-of-service attacks on HTTP/2.
+    pub enable_http2: bool,
     /// Settings of the operator's own webhook certificates.
     pub own_certificates: OwnCertificateOptions,
     /// First part of the names of the webhook configurations; the operator's name by default. For
@@ -137,6 +140,7 @@ impl Default for RunOptions {
             webhook_cert_path: None,
             webhook_certificates: None,
             webhook_shutdown_delay: Duration::from_secs(5),
+            enable_http2: false,
             own_certificates: OwnCertificateOptions::default(),
             webhook_configuration_prefix: None,
             webhook_router: watch::Sender::new(None),
@@ -168,6 +172,7 @@ impl From<Flags> for RunOptions {
                 .filter(|port| *port != 0)
                 .map(|port| (Ipv6Addr::UNSPECIFIED, port).into()),
             webhook_cert_path: flags.webhook_cert_path,
+            enable_http2: flags.enable_http2,
             own_certificates: OwnCertificateOptions {
                 hosts: flags.webhook_host,
                 secret: flags.webhook_secret,
@@ -394,6 +399,7 @@ async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, O
     };
     let mut serving = MetricsServerOptions::new(address);
     serving.certificates = options.metrics_cert_path.clone();
+    serving.enable_http2 = options.enable_http2;
     if let Some(is_secure) = options.metrics_secure {
         serving.is_secure = is_secure;
     }

@@ -142,6 +142,7 @@ impl Webhooks {
         let address = options.webhook_bind_address;
         let options = StartOptions {
             server: address.map(|address| (address, certificates)),
+            enable_http2: options.enable_http2,
             // The rest of the grace period is for requests in progress.
             shutdown_delay: options.webhook_shutdown_delay.min(options.grace_period / 2),
             router: options.webhook_router.clone(),
@@ -331,6 +332,7 @@ enum Certificates {
 struct StartOptions {
     /// Address and certificate of the HTTPS server; `None` for no server.
     server: Option<(SocketAddr, Certificates)>,
+    enable_http2: bool,
     shutdown_delay: Duration,
     router: watch::Sender<Option<Arc<WebhookRouter>>>,
     ready: watch::Receiver<bool>,
@@ -360,6 +362,7 @@ impl Serving {
         address: SocketAddr,
         certificates: Certificates,
         shutdown_delay: Duration,
+        enable_http2: bool,
     ) -> Result<Self, OperatorError> {
         let mut keeper = None;
         let certificates = match certificates {
@@ -374,6 +377,7 @@ impl Serving {
         };
         let mut options = WebhookServerOptions::new(address, certificates);
         options.shutdown_delay = shutdown_delay;
+        options.enable_http2 = enable_http2;
         Ok(Self {
             server: Arc::new(WebhookServer::listen(options).await?),
             keeper: Arc::new(Mutex::new(keeper)),
@@ -418,7 +422,8 @@ impl Serving {
 async fn start(set: WebhookSet, options: StartOptions) -> Result<Started, OperatorError> {
     let serving = match options.server {
         Some((address, certificates)) => {
-            Some(Serving::listen(address, certificates, options.shutdown_delay).await?)
+            let (delay, enable_http2) = (options.shutdown_delay, options.enable_http2);
+            Some(Serving::listen(address, certificates, delay, enable_http2).await?)
         }
         None => None,
     };

@@ -95,7 +95,7 @@ fn errors_name_the_file() {
 #[test]
 fn a_self_signed_certificate_is_created() {
     let certificates = Arc::new(ServerCertificate::self_signed("metrics").unwrap());
-    certificates.acceptor().unwrap();
+    certificates.acceptor(false).unwrap();
     let mut registry = Registry::default();
     certificates.register(&mut registry);
     let mut text = String::new();

@@ -1,3 +1,7 @@
+use http_body_util::StreamBody;
+use http_body_util::combinators::BoxBody;
+use hyper::body::Frame;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,6 +15,14 @@ use super::*;
 /// Starts a server whose responses are the bodies of the requests, or the reasons why they were not
 /// read. Returns its address and certificate.
 async fn start(tasks: &mut JoinSet<()>) -> (SocketAddr, CertificateDer<'static>) {
+    start_with(tasks, false, CancellationToken::new()).await
+}
+
+async fn start_with(
+    tasks: &mut JoinSet<()>,
+    enable_http2: bool,
+    stop: CancellationToken,
+) -> (SocketAddr, CertificateDer<'static>) {
     let directory = tempfile::tempdir().unwrap();
     let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = generated.signing_key.serialize_pem();
@@ -19,7 +31,8 @@ async fn start(tasks: &mut JoinSet<()>) -> (SocketAddr, CertificateDer<'static>)
     let certificate = crate::ServerCertificate::read(directory.path()).unwrap();
     let server = HttpsServer::listen("tests", ([127, 0, 0, 1], 0).into())
         .await
-        .unwrap();
+        .unwrap()
+        .enable_http2(enable_http2);
     let address = server.address();
     tasks.spawn(async move {
         let respond = |_: Parts, body: Result<Bytes, BodyError>| async {
@@ -32,7 +45,6 @@ async fn start(tasks: &mut JoinSet<()>) -> (SocketAddr, CertificateDer<'static>)
                 100_000
             }
         };
-        let stop = CancellationToken::new();
         server
             .serve(Arc::new(certificate), limit, respond, stop)
             .await
@@ -42,14 +54,24 @@ async fn start(tasks: &mut JoinSet<()>) -> (SocketAddr, CertificateDer<'static>)
 }
 
 async fn connect(address: SocketAddr, trusted: &CertificateDer<'static>) -> TlsStream<TcpStream> {
+    connect_with(address, trusted, &[]).await
+}
+
+/// Connects with these protocols, the best one first.
+async fn connect_with(
+    address: SocketAddr,
+    trusted: &CertificateDer<'static>,
+    protocols: &[&str],
+) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
     let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let connector = TlsConnector::from(Arc::new(config));
@@ -136,4 +158,67 @@ async fn bodies_wait_for_memory() {
     assert!(futures::poll!(&mut third).is_pending());
     drop((first, second));
     assert!(third.await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn http2_is_used_only_where_it_is_enabled() {
+    for (is_enabled, expected) in [(false, "http/1.1"), (true, "h2")] {
+        let mut tasks = JoinSet::new();
+        let stop = CancellationToken::new();
+        let (address, trusted) = start_with(&mut tasks, is_enabled, stop).await;
+        let both = connect_with(address, &trusted, &["h2", "http/1.1"]).await;
+        assert_eq!(both.get_ref().1.alpn_protocol(), Some(expected.as_bytes()));
+        let old = connect_with(address, &trusted, &["http/1.1"]).await;
+        assert_eq!(old.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+        let server = (address, trusted);
+        let response = send(&server, &request("/", "content-length: 2", "ab")).await;
+        assert_eq!(response, "ab");
+    }
+}
+
+/// A stop completes the requests of an HTTP/2 connection and closes the connection.
+#[tokio::test]
+async fn an_http2_connection_has_several_requests_until_the_stop() {
+    let (mut tasks, stop) = (JoinSet::new(), CancellationToken::new());
+    let (address, trusted) = start_with(&mut tasks, true, stop.clone()).await;
+    let stream = connect_with(address, &trusted, &["h2"]).await;
+    let (client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    let mut closed = JoinSet::new();
+    closed.spawn(connection);
+    // The bodies are sent by the test, so that both requests are in progress at the same time.
+    let mut bodies = Vec::new();
+    let mut responses = Vec::new();
+    for _ in 0..2 {
+        let (sender, body) = tokio::sync::mpsc::channel::<Bytes>(1);
+        let body = futures::stream::unfold(body, async |mut body| {
+            let data = body.recv().await?;
+            Some((Ok::<_, std::convert::Infallible>(Frame::data(data)), body))
+        });
+        let request = http::Request::post(format!("https://localhost:{}/", address.port()))
+            .body(BoxBody::new(StreamBody::new(body)))
+            .unwrap();
+        let mut client = client.clone();
+        client.ready().await.unwrap();
+        responses.push(tokio::task::JoinSet::new());
+        responses.last_mut().unwrap().spawn(async move {
+            let response = client.send_request(request).await.unwrap();
+            response.into_body().collect().await.unwrap().to_bytes()
+        });
+        bodies.push(sender);
+    }
+    bodies[1].send("second".into()).await.unwrap();
+    bodies.truncate(1);
+    let second = responses.pop().unwrap().join_all().await;
+    assert_eq!(second, ["second"], "it does not wait for the first one");
+
+    stop.cancel();
+    bodies[0].send("first".into()).await.unwrap();
+    bodies.clear();
+    let first = responses.pop().unwrap().join_all().await;
+    assert_eq!(first, ["first"]);
+    tasks.join_next().await.unwrap().unwrap();
+    closed.join_next().await.unwrap().unwrap().unwrap();
 }

@@ -34,7 +34,8 @@ pub(super) struct ConnectionTable {
 #[derive(Debug)]
 struct Connection {
     peer: IpAddr,
-    is_busy: bool,
+    /// Number of requests that are being handled: with HTTP/1.1, at most one.
+    requests: usize,
     /// Whether the connection has sent a complete request.
     has_served: bool,
     /// Logical time at which the last request of the connection ended, or at which the connection
@@ -89,7 +90,7 @@ impl ConnectionTable {
         let evicted = CancellationToken::new();
         let connection = Connection {
             peer,
-            is_busy: false,
+            requests: 0,
             has_served: false,
             waits_since: id,
             evicted: evicted.clone(),
@@ -101,16 +102,16 @@ impl ConnectionTable {
     /// Marks a connection as busy with a request.
     pub(super) fn begin_request(&mut self, id: u64) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.is_busy = true;
+            connection.requests = connection.requests.saturating_add(1);
             connection.has_served = true;
         }
     }
 
-    /// Marks a connection as waiting again.
+    /// Ends a request of a connection, which waits again if it has no other.
     pub(super) fn end_request(&mut self, id: u64) {
         let now = self.tick();
         if let Some(connection) = self.connections.get_mut(&id) {
-            connection.is_busy = false;
+            connection.requests = connection.requests.saturating_sub(1);
             connection.waits_since = now;
         }
     }
@@ -131,7 +132,7 @@ impl ConnectionTable {
     fn evict(&mut self, peer: Option<IpAddr>) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, it)| {
             let is_of_peer = peer.is_none_or(|peer| it.peer == peer);
-            !it.is_busy && is_of_peer
+            it.requests == 0 && is_of_peer
         });
         let (id, _) = candidates.min_by_key(|(_, it)| (it.has_served, it.waits_since))?;
         let id = *id;
