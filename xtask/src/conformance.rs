@@ -47,14 +47,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let plane = args.control_plane.name();
     let mut command = Command::new("cargo");
     command
-        .args(["test", "--package", "conformance", "--lib", "--"])
+        .args(["test", "--package", "conformance", "--lib"])
+        // Replicas as processes, which need the binary of an example.
+        .args(["--package", "shop-operator", "--test", "replicas", "--"])
         .args(&args.arguments)
         .env("OPKIT_CONTROL_PLANE", plane)
         .stderr(Stdio::piped());
     if matches!(args.control_plane, Plane::Binaries) {
         command.env("KUBEBUILDER_ASSETS", control_plane::ensure(None)?);
     }
-    println!("$ OPKIT_CONTROL_PLANE={plane} cargo test --package conformance --lib");
+    println!(
+        "$ OPKIT_CONTROL_PLANE={plane} cargo test --package conformance --lib \
+         --package shop-operator --test replicas"
+    );
     let mut child = command.spawn().context("cannot run cargo")?;
     let mut skipped = 0_usize;
     if let Some(stderr) = child.stderr.take() {

@@ -66,6 +66,9 @@ pub enum Capability {
     Jobs,
     /// CronJobs start Jobs on their schedule.
     CronJobs,
+    /// The API server can call servers that listen on a loopback address of this machine, such as
+    /// webhooks.
+    LocalServers,
     /// Each test has its own server, which starts in milliseconds and has no objects of other
     /// tests.
     OwnServer,
@@ -193,6 +196,9 @@ impl Backend {
             }
             (Capability::Shards, Self::Cluster) => {
                 Some("the feature gate ShardedListAndWatch is off by default on this cluster")
+            }
+            (Capability::LocalServers, Self::Cluster) => {
+                Some("the cluster cannot reach the webhooks of a test")
             }
             (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
                 "it needs many servers of its own, and only embedded ones start in milliseconds",

@@ -23,7 +23,7 @@ use opkit::kube::api::{DeleteParams, PostParams};
 use opkit::operator::RunOptions;
 use opkit::prelude::*;
 use opkit::serde_json::{self, Value, json};
-use opkit::testing::TestError;
+use opkit::testing::{Capability, TestError};
 use shop_operator::{Shop, ShopSpec, operator};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -130,6 +130,7 @@ impl Replicas<'_> {
 
 #[opkit::test]
 async fn a_replica_that_ends_loses_no_request(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::LocalServers)?;
     if cfg!(not(unix)) {
         let reason = "it needs signals".to_owned();
         return Err(TestError::Skipped { reason }.into());

@@ -185,7 +185,7 @@ async fn register(
 
 #[opkit::test]
 async fn a_replica_that_stops_loses_no_request(plane: ControlPlane) -> opkit::Result {
-    plane.require(Capability::Admission)?;
+    plane.require(Capability::LocalServers)?;
     let rate = match plane.require(Capability::OwnServer) {
         Ok(()) => RATE_IN_PROCESS,
         Err(_) => RATE,
