@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::object::document;
 use crate::rule::{PolicyRule, merge};
 
 /// RBAC manifests of an operator: its ServiceAccount, roles and role bindings.
@@ -23,6 +24,8 @@ pub struct Rbac {
     service_account_namespace: Option<String>,
     rules: Vec<PolicyRule>,
     namespaces: Vec<String>,
+    /// Whether an empty list of namespaces means the operator's own namespace.
+    is_namespaced: bool,
     leader_election: bool,
     leader_election_namespace: Option<String>,
     metrics_auth: bool,
@@ -40,6 +43,7 @@ impl Rbac {
             service_account_namespace: None,
             rules,
             namespaces: Vec::new(),
+            is_namespaced: false,
             leader_election: false,
             leader_election_namespace: None,
             metrics_auth: false,
@@ -53,6 +57,13 @@ impl Rbac {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self.namespaces.sort();
         self.namespaces.dedup();
+        self
+    }
+
+    /// Sets whether the operator is limited to its own namespace if no other
+    /// [namespaces](Self::namespaces) are set.
+    pub fn own_namespace_only(mut self, enabled: bool) -> Self {
+        self.is_namespaced = enabled;
         self
     }
 
@@ -117,11 +128,15 @@ impl Rbac {
         }
         let account = self.service_account_name();
         documents.push(self.document("v1", "ServiceAccount", &account, Some(&own)));
-        let is_limited = !self.namespaces.is_empty();
+        let namespaces = match self.is_namespaced && self.namespaces.is_empty() {
+            true => vec![own.clone()],
+            false => self.namespaces.clone(),
+        };
+        let is_limited = !namespaces.is_empty();
         let (namespaced, cluster): (Vec<_>, Vec<_>) =
             (self.rules.iter().cloned()).partition(|rule| rule.namespaced && is_limited);
         self.grant(&mut documents, "manager", None, &cluster);
-        for namespace in &self.namespaces {
+        for namespace in &namespaces {
             self.grant(&mut documents, "manager", Some(namespace), &namespaced);
         }
         if self.leader_election {
@@ -210,17 +225,7 @@ impl Rbac {
         name: &str,
         namespace: Option<&str>,
     ) -> Value {
-        let mut metadata = json!({
-            "name": name,
-            "labels": {
-                "app.kubernetes.io/name": self.operator,
-                "app.kubernetes.io/managed-by": "opkit",
-            },
-        });
-        if let Some(namespace) = namespace {
-            set(&mut metadata, "namespace", json!(namespace));
-        }
-        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+        document(&self.operator, api_version, kind, name, namespace)
     }
 }
 

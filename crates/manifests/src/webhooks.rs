@@ -2,10 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::object::document;
+
 /// Port of the Service.
 const SERVICE_PORT: u16 = 443;
 /// Name of the Secret that cert-manager writes the certificate to; kubebuilder's name.
 pub const CERTIFICATE_SECRET: &str = "webhook-server-cert";
+
+/// Label of a namespace with its name, which Kubernetes sets.
+pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Manifests of an operator's webhooks: the mutating and the validating webhook configuration, and
 /// the Service of the webhook server. There is no `caBundle` in them: it is written when the
@@ -35,6 +40,8 @@ pub struct WebhookManifests {
     mutating: Vec<Value>,
     validating: Vec<Value>,
     cert_manager: bool,
+    /// Namespaces whose objects the API server sends to the webhooks; empty for all.
+    namespaces: Vec<String>,
 }
 
 impl WebhookManifests {
@@ -50,6 +57,7 @@ impl WebhookManifests {
             mutating: Vec::new(),
             validating: Vec::new(),
             cert_manager: false,
+            namespaces: Vec::new(),
         }
     }
 
@@ -69,6 +77,13 @@ impl WebhookManifests {
     /// Sets the port that the webhook server listens on; 9443 by default.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
+        self
+    }
+
+    /// Limits the webhooks to objects in these namespaces, and cluster-scoped objects. An empty list
+    /// means all namespaces.
+    pub fn namespaces(mut self, namespaces: Vec<String>) -> Self {
+        self.namespaces = namespaces;
         self
     }
 
@@ -152,6 +167,10 @@ impl WebhookManifests {
                 let annotations = json!({"cert-manager.io/inject-ca-from": certificate});
                 set_in(&mut configuration, "metadata", "annotations", annotations);
             }
+            let mut webhooks = webhooks.clone();
+            if !self.namespaces.is_empty() {
+                webhooks.iter_mut().for_each(|webhook| self.limit(webhook));
+            }
             set(&mut configuration, "webhooks", json!(webhooks));
             configuration
         })
@@ -207,26 +226,29 @@ impl WebhookManifests {
         webhook
     }
 
-    fn document(&self, api_version: &str, kind: &str, name: &str, is_namespaced: bool) -> Value {
-        let mut document = json!({
-            "apiVersion": api_version, "kind": kind,
-            "metadata": {
-                "name": format!("{}-{name}", self.prefix),
-                "labels": {
-                    "app.kubernetes.io/name": self.operator,
-                    "app.kubernetes.io/managed-by": "opkit",
-                },
-            },
+    /// Adds the namespaces to the namespace selector of an entry.
+    fn limit(&self, webhook: &mut Value) {
+        let requirement = json!({
+            "key": NAMESPACE_LABEL, "operator": "In", "values": self.namespaces,
         });
-        if is_namespaced {
-            set_in(
-                &mut document,
-                "metadata",
-                "namespace",
-                json!(self.namespace),
-            );
+        let Some(fields) = webhook.as_object_mut() else {
+            return;
+        };
+        let selector = fields
+            .entry("namespaceSelector")
+            .or_insert_with(|| json!({}));
+        if let Some(selector) = selector.as_object_mut() {
+            let all = selector.entry("matchExpressions").or_insert(json!([]));
+            if let Some(all) = all.as_array_mut() {
+                all.push(requirement);
+            }
         }
-        document
+    }
+
+    fn document(&self, api_version: &str, kind: &str, name: &str, is_namespaced: bool) -> Value {
+        let name = format!("{}-{name}", self.prefix);
+        let namespace = is_namespaced.then_some(self.namespace.as_str());
+        document(&self.operator, api_version, kind, &name, namespace)
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the operator (the default)
     Run,
-    /// Print the manifests that the operator needs in a cluster, as YAML: CRDs, and the permissions
-    /// for these flags
+    /// Print the manifests that the operator needs in a cluster, as YAML: CRDs, a Deployment with
+    /// these flags, and the permissions for these flags
     Manifests,
     /// Print the version
     Version,
@@ -48,7 +48,7 @@ pub(crate) struct Flags {
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Namespaces to watch, separated by commas [default: the namespaces that the operator
-    /// declares, or all]
+    /// declares, its own if it is limited to one, or all]
     #[arg(
         long,
         env = "WATCH_NAMESPACE",
@@ -57,9 +57,10 @@ pub(crate) struct Flags {
     )]
     pub(crate) namespace: Vec<String>,
 
-    /// Serve metrics on this address, such as :8443; 0 turns the server off
-    #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
-    pub(crate) metrics_bind_address: BindAddress,
+    /// Serve metrics on this address, such as :8443; 0 turns the server off [default: 0, and :8443
+    /// in the Deployment that `manifests` prints]
+    #[arg(long, value_name = "ADDRESS", value_parser = bind_address)]
+    pub(crate) metrics_bind_address: Option<BindAddress>,
 
     /// Serve metrics over TLS, and only to clients that are authorized to read them [default: on
     /// any address but loopback]
@@ -71,9 +72,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH")]
     pub(crate) metrics_cert_path: Option<PathBuf>,
 
-    /// Serve /healthz and /readyz on this address, such as :8081; 0 turns the server off
-    #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
-    pub(crate) health_probe_bind_address: BindAddress,
+    /// Serve /healthz and /readyz on this address, such as :8081; 0 turns the server off [default:
+    /// 0, and :8081 in the Deployment that `manifests` prints]
+    #[arg(long, value_name = "ADDRESS", value_parser = bind_address)]
+    pub(crate) health_probe_bind_address: Option<BindAddress>,
 
     /// Serve webhooks on this port; 0 turns the server off
     #[arg(long, default_value_t = WEBHOOK_PORT, value_name = "PORT")]
@@ -130,6 +132,16 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH", requires = "debug_bind_address")]
     pub(crate) debug_address_file: Option<PathBuf>,
 
+    /// Format of `manifests`: YAML, or the JSON that `opkit manifests` renders from
+    #[arg(
+        id = "opkit-output",
+        long = "opkit-output",
+        default_value = "yaml",
+        value_name = "FORMAT",
+        hide = true
+    )]
+    pub(crate) output: OutputFormat,
+
     /// Include the values of changed fields in debug information, except those of Secrets [default:
     /// only names and paths of fields, and numbers of the status]
     #[arg(long)]
@@ -172,6 +184,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text);
     let expected = |_| "it must be a number of seconds".to_owned();
     number.parse().map(Duration::from_secs).map_err(expected)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// One YAML document for each object
+    Yaml,
+    /// The model of the operator
+    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

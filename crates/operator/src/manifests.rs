@@ -1,28 +1,25 @@
-//! YAML documents that the operator needs in a cluster: its CRDs, permissions, webhooks and
-//! policies.
+//! Formats of the manifests that the operator prints: YAML for a cluster, and the model as JSON.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use opkit_manifests::{Rbac, yaml};
+use opkit_manifests::{Model, Settings, yaml as format};
 use serde_json::Value;
 
 use crate::OperatorError;
 
-/// Returns the CRDs, then the permissions, then the other objects, one YAML document each.
-pub(crate) fn print(
-    crds: &[CustomResourceDefinition],
-    rbac: &Rbac,
-    others: Vec<Value>,
-) -> Result<String, OperatorError> {
-    let mut documents = Vec::new();
-    for crd in crds {
-        documents.push(serde_json::to_value(crd).map_err(printing)?);
-    }
-    documents.extend(rbac.documents());
-    documents.extend(others);
-    yaml(&documents).map_err(printing)
+/// Returns the objects of the operator, one YAML document each, in the order of creation.
+pub(crate) fn yaml(model: &Model) -> Result<String, OperatorError> {
+    let objects = model.objects(&Settings::default()).into_iter();
+    let objects: Vec<Value> = objects.map(|it| it.object).collect();
+    format(&objects).map_err(printing)
 }
 
-fn printing(cause: impl std::error::Error + Send + Sync + 'static) -> OperatorError {
+/// Returns the model of the operator.
+pub(crate) fn json(model: &Model) -> Result<String, OperatorError> {
+    let mut text = serde_json::to_string_pretty(model).map_err(printing)?;
+    text.push('\n');
+    Ok(text)
+}
+
+pub(crate) fn printing(cause: impl std::error::Error + Send + Sync + 'static) -> OperatorError {
     OperatorError::Print {
         what: "the manifests",
         cause: cause.into(),

@@ -1,6 +1,7 @@
 //! The [`Operator`] value.
 
 mod check;
+mod model;
 mod run;
 mod state;
 mod webhooks;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use opkit_apimachinery::conversion::KindVersions;
@@ -74,6 +76,10 @@ pub struct Operator {
     versions: Vec<KindVersions>,
     controllers: Vec<AnyController>,
     namespaces: Vec<String>,
+    /// Whether the operator is limited to the namespace in which it runs.
+    namespaced: bool,
+    /// Changes the Deployment that `manifests` prints.
+    deployment: Vec<model::ChangeDeployment>,
     rules: Vec<PolicyRule>,
     /// Types that declare the operator's own flags.
     args: Vec<ArgsType>,
@@ -108,6 +114,8 @@ impl Operator {
             versions: Vec::new(),
             controllers: Vec::new(),
             namespaces: Vec::new(),
+            namespaced: false,
+            deployment: Vec::new(),
             rules: Vec::new(),
             args: Vec::new(),
             states: Vec::new(),
@@ -313,6 +321,53 @@ impl Operator {
     /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` selects other ones.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Limits the operator to one namespace: the one that `--namespace` or `WATCH_NAMESPACE` names,
+    /// or else the namespace in which it runs. `manifests` prints Roles instead of ClusterRoles for
+    /// all namespaced resources, a Deployment that sets `WATCH_NAMESPACE` to the namespace of the
+    /// pod, and webhooks for objects of that namespace only.
+    ///
+    /// Outside of a pod, the namespace is that of the current context of the kubeconfig.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; pub use opkit_operator as operator; }
+    /// use opkit::Operator;
+    /// use opkit::operator::RunOptions;
+    ///
+    /// let operator = Operator::new("map-operator").namespaced();
+    /// let documents = operator.rbac(&RunOptions::default()).documents();
+    /// assert!(documents.iter().all(|document| document["kind"] != "ClusterRole"));
+    /// ```
+    pub fn namespaced(mut self) -> Self {
+        self.namespaced = true;
+        self
+    }
+
+    /// Changes the Deployment that `manifests` prints, for settings that belong to the operator,
+    /// such as its resources, volumes and environment. Image, replicas and namespace are chosen
+    /// when the operator is deployed. May be called several times.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; }
+    /// use k8s_openapi::api::core::v1::EnvVar;
+    /// use opkit::Operator;
+    ///
+    /// let operator = Operator::new("map-operator").deployment(|deployment| {
+    ///     let pod = deployment.spec.get_or_insert_default().template.spec.get_or_insert_default();
+    ///     for container in &mut pod.containers {
+    ///         let mut variable = EnvVar { name: "REGION".to_owned(), ..EnvVar::default() };
+    ///         variable.value = Some("eu".to_owned());
+    ///         container.env.get_or_insert_default().push(variable);
+    ///     }
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn deployment(mut self, change: impl FnOnce(&mut Deployment) + Send + 'static) -> Self {
+        self.deployment.push(model::change_deployment(change));
         self
     }
 
@@ -554,6 +609,7 @@ impl Operator {
         });
         let rbac = Rbac::new(&self.name, self.rules())
             .namespaces(namespaces::chosen(&options.namespaces, &self.namespaces))
+            .own_namespace_only(self.namespaced)
             .leader_election(election.is_some())
             .leader_election_namespace(lease_namespace)
             .metrics_auth(protects_metrics);

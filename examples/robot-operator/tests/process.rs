@@ -159,7 +159,7 @@ fn the_binary_prints_its_crds_and_its_version() {
     let output = binary().arg("manifests").output().unwrap();
     let yaml = String::from_utf8(output.stdout).unwrap();
     assert!(yaml.contains("name: robots.robot.opkit.dev"), "{yaml}");
-    assert!(!yaml.contains("kind: Deployment"), "{yaml}");
+    assert!(yaml.contains("image: robot-operator:0.1.0"), "{yaml}");
     let output = binary().arg("version").output().unwrap();
     assert!(
         String::from_utf8(output.stdout)

@@ -1,16 +1,19 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinitionVersion, CustomResourceValidation, JSON, JSONSchemaProps,
+    CustomResourceDefinition, CustomResourceDefinitionVersion, CustomResourceValidation, JSON,
+    JSONSchemaProps,
 };
+use opkit_manifests::Part;
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Returns the YAML of the CRDs, without the permissions.
+/// Returns the YAML of a model that has only these CRDs.
 fn crds_yaml(crds: &[CustomResourceDefinition]) -> String {
-    let all = print(crds, &Rbac::new("test", Vec::new()), Vec::new()).unwrap();
-    let (crds, rbac) = all.split_at(all.find("---\napiVersion: v1\nkind: Namespace").unwrap());
-    assert!(rbac.contains("kind: ServiceAccount"));
-    crds.to_owned()
+    let mut model = Model::new("test", "1.0.0", "test-system");
+    for crd in crds {
+        model.add(Part::Crd, serde_json::to_value(crd).unwrap());
+    }
+    yaml(&model).unwrap()
 }
 
 /// Returns a CRD with texts that YAML 1.1, which kubectl reads, parses as another type if not

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_client::{ClientOptions, RestMapper};
+use opkit_client::{ClientOptions, RestMapper, pod_namespace};
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{Operator, OwnCertificateOptions};
-use crate::arguments::{Arguments, Command, CommandLine, Flags, ParsedArgs};
+use crate::arguments::{Arguments, Command, CommandLine, Flags, OutputFormat, ParsedArgs};
 use crate::debug::{DebugOptions, DebugServer, Subject};
 use crate::{OperatorError, entry, logging, manifests, namespaces};
 
@@ -164,10 +164,10 @@ impl From<Flags> for RunOptions {
             grace_period: flags.graceful_shutdown_timeout,
             leader_elect: flags.leader_elect,
             leader_election_namespace: flags.leader_election_namespace,
-            metrics_bind_address: flags.metrics_bind_address.0,
+            metrics_bind_address: flags.metrics_bind_address.and_then(|it| it.0),
             metrics_secure: flags.metrics_secure,
             metrics_cert_path: flags.metrics_cert_path,
-            health_probe_bind_address: flags.health_probe_bind_address.0,
+            health_probe_bind_address: flags.health_probe_bind_address.and_then(|it| it.0),
             webhook_bind_address: Some(flags.webhook_port)
                 .filter(|port| *port != 0)
                 .map(|port| (Ipv6Addr::UNSPECIFIED, port).into()),
@@ -204,12 +204,12 @@ impl Operator {
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
                 self.check(&flags.namespace)?;
-                let options = RunOptions::from(flags);
-                let webhooks = self.webhook_manifests(&options);
-                let webhooks = webhooks.map(|webhooks| webhooks.documents());
-                let mut others = webhooks.unwrap_or_default();
-                others.extend_from_slice(self.policies());
-                let printed = manifests::print(&self.crds, &self.rbac(&options), others)?;
+                let output = flags.output;
+                let model = self.model(flags)?;
+                let printed = match output {
+                    OutputFormat::Yaml => manifests::yaml(&model)?,
+                    OutputFormat::Json => manifests::json(&model)?,
+                };
                 Ok(print("the manifests", &printed)?)
             }
             Command::Version => {
@@ -305,7 +305,10 @@ impl Operator {
         options.own_certificates.check()?;
         let own = self.own_certificates(&options, &self.rbac(&options).own_namespace());
         let mut settings = ManagerOptions::default();
-        settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
+        settings.scope = match self.namespaced {
+            true => namespaces::scope(&options.namespaces, &[own_namespace(&client)]),
+            false => namespaces::scope(&options.namespaces, &self.namespaces),
+        };
         settings.grace_period = options.grace_period;
         settings.permissions = self.declared().permissions();
         settings.preflight = options.preflight;
@@ -391,6 +394,11 @@ impl Operator {
         }
         Ok(manager)
     }
+}
+
+/// Returns the namespace of the pod. Outside of a pod, returns that of the kubeconfig.
+fn own_namespace(client: &kube::Client) -> String {
+    pod_namespace().unwrap_or_else(|| client.default_namespace().to_owned())
 }
 
 async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, OperatorError> {

@@ -21,7 +21,9 @@ use opkit_apimachinery::conversion::{self, KindVersions};
 use opkit_certificates::{CertificateKeeper, KeeperOptions};
 use opkit_client::RestClient;
 use opkit_controller::{AnyRunnable, Error, ReadDeclarations, Result, RunContext};
-use opkit_manifests::{MutatingPolicy, ValidatingPolicy, WebhookManifests};
+use opkit_manifests::{
+    MutatingPolicy, ValidatingPolicy, WEBHOOK_CERTIFICATE_PATH, WebhookManifests,
+};
 use opkit_webhook::{
     AnyWebhook, Authentication, AuthenticationWebhook, Authorization, AuthorizationWebhook,
     CertificateSource, ConversionWebhook, WebhookContext, WebhookRouter, WebhookServer,
@@ -34,10 +36,8 @@ pub use self::own_certificates::OwnCertificateOptions;
 use self::own_certificates::OwnCertificates;
 pub(crate) use self::own_certificates::check_host;
 use super::{Operator, RunOptions};
-use crate::OperatorError;
+use crate::{OperatorError, namespaces};
 
-/// Directory of the certificate that cert-manager issues, where kubebuilder's deployments mount it.
-const CERT_MANAGER_PATH: &str = "/tmp/k8s-webhook-server/serving-certs";
 /// Port of the Service's target if the options do not set one.
 pub(crate) const WEBHOOK_PORT: u16 = 9443;
 
@@ -137,7 +137,7 @@ impl Webhooks {
             (Some(given), _, _) => Certificates::Given(given),
             (None, Some(path), _) => Certificates::Files(path),
             (None, None, Some(own)) => Certificates::Own(Box::new(own.keeper()), client),
-            (None, None, None) => Certificates::Files(CERT_MANAGER_PATH.into()),
+            (None, None, None) => Certificates::Files(WEBHOOK_CERTIFICATE_PATH.into()),
         };
         let address = options.webhook_bind_address;
         let options = StartOptions {
@@ -261,11 +261,20 @@ impl Operator {
         let is_cert_manager = self.webhooks.certificates == WebhookCertificates::CertManager;
         let mut empty = WebhookManifests::new(&self.name, namespace)
             .port(port)
-            .cert_manager(is_cert_manager);
+            .cert_manager(is_cert_manager)
+            .namespaces(self.webhook_namespaces(options, namespace));
         if let Some(prefix) = &options.webhook_configuration_prefix {
             empty = empty.configuration_prefix(prefix);
         }
         Some((functions.manifests)(&self.webhooks.set, empty))
+    }
+
+    /// Returns the namespaces whose objects reach the webhooks; empty for all.
+    fn webhook_namespaces(&self, options: &RunOptions, own: &str) -> Vec<String> {
+        match self.namespaced {
+            true => namespaces::chosen(&options.namespaces, &[own.to_owned()]),
+            false => Vec::new(),
+        }
     }
 
     /// Returns the operator's own certificates, or `None` if it needs none with these options.
