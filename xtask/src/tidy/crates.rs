@@ -25,6 +25,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "opkit-apiserver",
             "opkit-client",
             "opkit-debug",
+            "opkit-deploy",
             "opkit-envtest",
             "opkit-manifests",
         ],
@@ -42,6 +43,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("opkit-debug", &[]),
+    ("opkit-deploy", &["opkit-client"]),
     ("opkit-derive", &["opkit-syntax"]),
     (
         "opkit-envtest",

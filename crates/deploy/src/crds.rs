@@ -1,0 +1,215 @@
+//! Installs CRDs, and deletes those without objects.
+
+use std::time::Duration;
+
+use opkit_client::{ListOptions, Unstructured};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, POLL_INTERVAL};
+use crate::progress::Report;
+use crate::release::name;
+use crate::{Change, DeployError, Deployer, ObjectReference, Progress};
+
+/// CRDs that were deleted, and those that were kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Uninstalled {
+    /// Names of the deleted CRDs.
+    pub deleted: Vec<String>,
+    /// Names of the CRDs that were kept because objects of their kinds exist, with the numbers of
+    /// objects.
+    pub kept: Vec<(String, u64)>,
+}
+
+impl Deployer {
+    /// Applies CRDs, and waits until the server has established them.
+    ///
+    /// # Errors
+    /// If a CRD is refused, or is not established in time.
+    ///
+    /// # Cancel safety
+    /// Safe: the CRDs that were applied stay. The same call finishes the work.
+    pub async fn install(
+        &self,
+        crds: &[Value],
+        report: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Vec<(String, Change)>, DeployError> {
+        let mut changes = Vec::new();
+        for crd in crds {
+            let before = self.cluster.get(crd).await?;
+            let start = Instant::now();
+            let (_, change) = self.cluster.apply(crd, before.as_ref()).await?;
+            if !self.cluster.dry_run {
+                wait_until_established(&self.cluster, crd, self.timeout).await?;
+            }
+            report(Progress::Established {
+                name: name(crd),
+                change,
+                versions: versions(crd),
+                elapsed: start.elapsed(),
+            });
+            changes.push((name(crd), change));
+        }
+        Ok(changes)
+    }
+
+    /// Deletes CRDs.
+    ///
+    /// # Errors
+    /// [`DeployError::Instances`] if objects of their kinds exist and `force` is not set; then no
+    /// CRD is deleted.
+    ///
+    /// # Cancel safety
+    /// Safe: the CRDs that were deleted are gone. The same call finishes the work.
+    pub async fn uninstall(
+        &self,
+        crds: &[Value],
+        force: bool,
+        report: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Uninstalled, DeployError> {
+        if !force {
+            let mut used = Vec::new();
+            for crd in crds {
+                match instances(&self.cluster, crd).await? {
+                    0 => {}
+                    number => used.push(format!("{} ({number})", name(crd))),
+                }
+            }
+            if !used.is_empty() {
+                return Err(DeployError::Instances { crds: used });
+            }
+        }
+        let mut result = Uninstalled::default();
+        for crd in crds {
+            self.delete_crd(crd, &mut result, report).await?;
+        }
+        Ok(result)
+    }
+
+    /// Deletes the CRDs of these names that have no objects.
+    pub(crate) async fn delete_unused_crds(
+        &self,
+        names: impl IntoIterator<Item = &String>,
+        report: Report<'_>,
+    ) -> Result<Uninstalled, DeployError> {
+        let mut result = Uninstalled::default();
+        for name in names {
+            let crd = named(name);
+            let number = instances(&self.cluster, &crd).await?;
+            if number > 0 {
+                report(Progress::Kept {
+                    name: name.clone(),
+                    instances: number,
+                });
+                result.kept.push((name.clone(), number));
+                continue;
+            }
+            self.delete_crd(&crd, &mut result, report).await?;
+        }
+        Ok(result)
+    }
+
+    async fn delete_crd(
+        &self,
+        crd: &Value,
+        result: &mut Uninstalled,
+        report: Report<'_>,
+    ) -> Result<(), DeployError> {
+        if self.cluster.delete(crd).await? {
+            self.cluster.wait_until_gone(crd, self.timeout).await?;
+            result.deleted.push(name(crd));
+            report(Progress::Deleted {
+                object: ObjectReference::of(crd),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Returns a CRD with only its identity.
+fn named(name: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+    })
+}
+
+fn versions(crd: &Value) -> Vec<String> {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
+    let served = versions.into_iter().flatten().filter(|version| {
+        let served = version.get("served").and_then(Value::as_bool);
+        served.unwrap_or(true)
+    });
+    served.map(|version| text(version, "/name")).collect()
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    let text = value.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// Returns the number of objects of the kind of a CRD in the cluster; 0 if there is no such CRD.
+async fn instances(cluster: &Cluster, crd: &Value) -> Result<u64, DeployError> {
+    let Some(installed) = cluster.get(crd).await? else {
+        return Ok(0);
+    };
+    let installed = Value::from(installed);
+    let served = versions(&installed);
+    let Some(version) = served.first() else {
+        return Ok(0);
+    };
+    let object = json!({
+        "apiVersion": format!("{}/{version}", text(&installed, "/spec/group")),
+        "kind": text(&installed, "/spec/names/kind"),
+    });
+    let Some(resource) = cluster.resource(&object).await? else {
+        return Ok(0);
+    };
+    let list = resource.list(&ListOptions::new().limit(500)).await?;
+    let here = u64::try_from(list.items.len()).unwrap_or(u64::MAX);
+    let more = list.metadata.remaining_item_count.unwrap_or_default();
+    Ok(here.saturating_add(more.try_into().unwrap_or_default()))
+}
+
+async fn wait_until_established(
+    cluster: &Cluster,
+    crd: &Value,
+    timeout: Duration,
+) -> Result<(), DeployError> {
+    let start = Instant::now();
+    loop {
+        let installed = cluster.get(crd).await?.unwrap_or_default();
+        let problem = match problem(&installed) {
+            None => return Ok(()),
+            Some(problem) => problem,
+        };
+        if start.elapsed() >= timeout {
+            return Err(DeployError::NotEstablished {
+                name: name(crd),
+                seconds: timeout.as_secs(),
+                problem,
+            });
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Returns why a CRD is not established, or `None` if it is.
+fn problem(crd: &Unstructured) -> Option<String> {
+    if crd.condition("Established") == Some("True") {
+        return None;
+    }
+    let conditions = crd.conditions();
+    let refused = conditions
+        .iter()
+        .find(|it| it.type_ == "NamesAccepted" && it.status == "False");
+    Some(refused.map_or_else(
+        || "the server has not accepted its names yet".to_owned(),
+        |condition| condition.message.clone(),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

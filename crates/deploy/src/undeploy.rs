@@ -1,0 +1,106 @@
+//! Removes a deployment: the members of its set, its revisions, and CRDs without objects.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{ApplySet, DeployError, Deployer, ObjectReference, Progress, Uninstalled};
+
+/// Result of removing a deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Undeployed {
+    /// Name of the operator.
+    pub operator: String,
+    /// Namespace that the operator was in.
+    pub namespace: String,
+    /// Deleted objects.
+    pub deleted: Vec<ObjectReference>,
+    /// CRDs that were deleted, and those that were kept.
+    pub crds: Uninstalled,
+}
+
+impl Deployer {
+    /// Deletes everything that deployments of an operator have created in a namespace and the
+    /// cluster, and what the operator has created for itself. CRDs with objects stay.
+    ///
+    /// # Errors
+    /// If the operator is not deployed there, the server refuses a deletion, or a wait takes too
+    /// long.
+    ///
+    /// # Cancel safety
+    /// Safe: the inventory is deleted last. The same call finishes the work.
+    pub async fn undeploy(
+        &self,
+        operator: &str,
+        namespace: &str,
+        report: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Undeployed, DeployError> {
+        let Some(set) = self.set(operator, namespace).await? else {
+            return Err(DeployError::NotDeployed {
+                operator: operator.to_owned(),
+                namespace: namespace.to_owned(),
+            });
+        };
+        let is_namespace = |member: &ObjectReference| member.kind == "Namespace";
+        let mut deleted = self.delete_members(&set, is_namespace, report).await?;
+        self.wait_for_pods(&deleted).await?;
+        for object in &set.runtime_objects {
+            if self.cluster.delete(object).await? {
+                let reference = ObjectReference::of(object);
+                report(Progress::Deleted {
+                    object: reference.clone(),
+                });
+                deleted.push(reference);
+            }
+        }
+        let crds = self.delete_unused_crds(&set.crds, report).await?;
+        for secret in self.revisions(operator, namespace).await? {
+            self.cluster.delete(&secret).await?;
+        }
+        // The namespace contains the inventory, and is the last object in it.
+        let namespaces = self
+            .delete_members(&set, |member| !is_namespace(member), report)
+            .await?;
+        for object in &namespaces {
+            let object = json!({
+                "apiVersion": "v1", "kind": object.kind, "metadata": {"name": object.name},
+            });
+            self.cluster.wait_until_gone(&object, self.timeout).await?;
+        }
+        deleted.extend(namespaces);
+        let parent = ApplySet::new(operator, namespace).parent();
+        self.cluster.delete(&parent).await?;
+        Ok(Undeployed {
+            operator: operator.to_owned(),
+            namespace: namespace.to_owned(),
+            deleted,
+            crds,
+        })
+    }
+
+    /// Waits until the ReplicaSets and with them the Pods of deleted Deployments are gone: a running
+    /// operator would create its Lease again.
+    async fn wait_for_pods(&self, deleted: &[ObjectReference]) -> Result<(), DeployError> {
+        if self.cluster.dry_run {
+            return Ok(());
+        }
+        for deployment in deleted.iter().filter(|it| it.kind == "Deployment") {
+            for (api_version, kind) in [("apps/v1", "ReplicaSet"), ("v1", "Pod")] {
+                let object = json!({"apiVersion": api_version, "kind": kind});
+                let Some(resource) = self.cluster.resource(&object).await? else {
+                    continue;
+                };
+                let namespace = deployment.namespace.as_deref();
+                let all = self.cluster.list(&resource, namespace, "").await?;
+                let prefix = format!("{}-", deployment.name);
+                let all = all.iter().filter(|it| it.name().starts_with(&prefix));
+                for one in all {
+                    let one = Value::from(one.clone());
+                    self.cluster.wait_until_gone(&one, self.timeout).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
