@@ -4,6 +4,7 @@
 mod approval;
 mod conditions;
 mod naming;
+mod problems;
 mod serving;
 mod validation;
 mod versions;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use crate::kinds::{Column, CustomKind, Kind, ScalePaths, SchemaSource, Subresource, Verb};
 use crate::object;
 
+pub use problems::crd_problems;
 pub(crate) use serving::{
     add_stored_version, set_default_stored_versions, set_instances_being_deleted, set_terminating,
 };

@@ -60,7 +60,7 @@ pub use authentication::{
     StaticToken,
 };
 pub use authorization::{AuthorizationMode, AuthorizationWebhook};
-pub use crd::crd_errors;
+pub use crd::{crd_errors, crd_problems};
 pub use error::{StartError, TokenError};
 pub use front::{Endpoint, ServingCertificate};
 pub use response::{BodyError, ResponseBody};

@@ -8,7 +8,7 @@ mod identity;
 mod install;
 mod log_tail;
 mod operator;
-mod package;
+pub(crate) mod package;
 mod rows;
 mod session;
 mod sources;

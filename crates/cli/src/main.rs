@@ -5,6 +5,7 @@
 
 mod cluster;
 mod control_plane;
+mod deploy;
 mod dev;
 mod endpoint;
 mod envtest;
@@ -12,6 +13,7 @@ mod explain;
 mod kubeconfig;
 mod migrate;
 mod output;
+mod shell;
 mod signals;
 
 use std::ffi::OsString;
@@ -21,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use opkit_apiserver::ServiceAddress;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -57,6 +59,20 @@ enum Command {
     },
     /// Show the causes and results of an object's last reconciles, such as `robot/robot-one`
     Explain(explain::Args),
+    /// Run the tests of an operator on one control plane after the other
+    Test(deploy::TestArgs),
+    /// Print the manifests that an operator needs in a cluster, write them to files, or check files
+    Manifests(deploy::ManifestsArgs),
+    /// Install the CRDs of an operator in a cluster
+    Install(deploy::InstallArgs),
+    /// Delete the CRDs of an operator from a cluster
+    Uninstall(deploy::UninstallArgs),
+    /// Run an operator on this machine, against a cluster
+    Run(deploy::RunArgs),
+    /// Deploy an operator to a cluster, and wait until it runs
+    Deploy(deploy::DeployArgs),
+    /// Remove a deployed operator from a cluster
+    Undeploy(deploy::UndeployArgs),
     /// Run only a control plane
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -66,6 +82,23 @@ enum Command {
     /// Provide the programs that controller-runtime's envtest starts
     #[command(subcommand)]
     Envtest(EnvtestCommand),
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Example:\n  opkit completion bash > ~/.local/share/bash-completion/completions/opkit"
+    )]
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages
+    #[command(after_help = "Example:\n  opkit man --out ~/.local/share/man/man1")]
+    Man {
+        /// Directory to write to
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Print the version
+    Version,
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,6 +184,22 @@ impl Command {
             }) => cluster::up(&control_plane, !no_controllers, audit).await,
             Self::Migrate(command) => command.run().await,
             Self::Envtest(command) => envtest::run(&command),
+            Self::Test(args) => args.run().await,
+            Self::Manifests(args) => args.run().await,
+            Self::Install(args) => args.run().await,
+            Self::Uninstall(args) => args.run().await,
+            Self::Run(args) => args.run().await,
+            Self::Deploy(args) => args.run().await,
+            Self::Undeploy(args) => args.run().await,
+            Self::Completion { shell } => {
+                shell::completion(shell, Cli::command());
+                Ok(())
+            }
+            Self::Man { out } => shell::man(Cli::command(), &out),
+            Self::Version => {
+                shell::version();
+                Ok(())
+            }
         }
     }
 }

@@ -80,7 +80,7 @@ pub async fn connect_with(
     kubeconfig: Option<&Path>,
     options: ClientOptions,
 ) -> Result<(Client, String), ConnectError> {
-    let config = find(kubeconfig).await?;
+    let (config, _) = find(kubeconfig, None).await?;
     let server = config.cluster_url.to_string();
     Ok((options.client(config)?, server))
 }
@@ -97,7 +97,7 @@ pub async fn connect_with_token(
     token: String,
     options: ClientOptions,
 ) -> Result<Client, ConnectError> {
-    let mut config = find(None).await?;
+    let (mut config, _) = find(None, None).await?;
     config.auth_info = AuthInfo {
         token: Some(token.into()),
         ..AuthInfo::default()
@@ -105,38 +105,111 @@ pub async fn connect_with_token(
     options.client(config)
 }
 
-async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {
+/// A cluster that a user selects, as with the flags `--kubeconfig` and `--context` of kubectl.
+///
+/// # Examples
+/// ```
+/// use opkit_client::ClusterSelection;
+/// let mut selection = ClusterSelection::default();
+/// selection.context = Some("staging".to_owned());
+/// assert_eq!(selection.kubeconfig, None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ClusterSelection {
+    /// Path of the kubeconfig; `None` for the first configuration that exists, as in [`connect`].
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; `None` for the current one.
+    pub context: Option<String>,
+}
+
+impl ClusterSelection {
+    /// Creates a client with `options` for the selected cluster. Sends no request.
+    ///
+    /// # Errors
+    /// Same as [`connect`], and [`ConnectError::Use`] if there is no such context.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn connect(&self, options: ClientOptions) -> Result<SelectedCluster, ConnectError> {
+        let (config, context) = find(self.kubeconfig.as_deref(), self.context.clone()).await?;
+        Ok(SelectedCluster {
+            server: config.cluster_url.to_string(),
+            namespace: config.default_namespace.clone(),
+            client: options.client(config)?,
+            context,
+        })
+    }
+}
+
+/// Client of a selected cluster, and the names under which the user knows the cluster.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SelectedCluster {
+    /// The client.
+    pub client: Client,
+    /// URL of the server.
+    pub server: String,
+    /// Namespace of the context.
+    pub namespace: String,
+    /// Name of the context; `None` in a pod.
+    pub context: Option<String>,
+}
+
+impl std::fmt::Debug for SelectedCluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SelectedCluster")
+            .field("server", &self.server)
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the selected configuration, and the name of its context.
+async fn find(
+    explicit: Option<&Path>,
+    context: Option<String>,
+) -> Result<(Config, Option<String>), ConnectError> {
     if let Some(path) = explicit {
-        return read(&[path.to_owned()]).await;
+        return read(&[path.to_owned()], context).await;
     }
     let paths = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let files = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
     let files: Vec<PathBuf> = files.collect();
     if !files.is_empty() {
-        return read(&files).await;
+        return read(&files, context).await;
     }
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        return Config::incluster().map_err(ConnectError::InCluster);
+        let config = Config::incluster().map_err(ConnectError::InCluster)?;
+        return Ok((config, None));
     }
     let home = std::env::home_dir().map(|home| home.join(".kube/config"));
     match home {
-        Some(path) if path.exists() => read(&[path]).await,
+        Some(path) if path.exists() => read(&[path], context).await,
         _ => Err(ConnectError::NotConfigured),
     }
 }
 
-/// Reads and merges kubeconfig files, and resolves the current context.
-async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
+/// Reads and merges kubeconfig files, and resolves a context, or the current one.
+async fn read(
+    files: &[PathBuf],
+    context: Option<String>,
+) -> Result<(Config, Option<String>), ConnectError> {
     let kubeconfig = kubeconfig::read(files.iter().map(PathBuf::as_path))?;
-    let options = KubeConfigOptions::default();
+    let name = context.clone().or(kubeconfig.current_context.clone());
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    config.map_err(|cause| ConnectError::Use {
+    let config = config.map_err(|cause| ConnectError::Use {
         path: std::env::join_paths(files)
             .unwrap_or_default()
             .display()
             .to_string(),
         cause: cause.into(),
-    })
+    })?;
+    Ok((config, name))
 }
 
 /// Returns the first line of the error. A YAML error has the problem and its position in the first

@@ -49,7 +49,9 @@ pub use apply::ApplyConfiguration;
 pub use backoff::Backoff;
 pub use built_in::{Kinds, add_built_in_kinds, add_kinds};
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
-pub use connect::{ConnectError, connect, connect_with, connect_with_token};
+pub use connect::{
+    ClusterSelection, ConnectError, SelectedCluster, connect, connect_with, connect_with_token,
+};
 pub use deleted::{Deleted, is_removed};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,

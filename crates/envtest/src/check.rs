@@ -33,7 +33,7 @@ use crate::{TestError, round_trip};
 /// ```
 pub fn check(operator: &Operator) -> Result<()> {
     let crds = crds::json(operator)?;
-    let mut problems = crds::problems(&crds);
+    let mut problems = opkit_apiserver::crd_problems(&crds);
     problems.extend(samples::problems(&crds)?);
     problems.extend(round_trip::operator_problems(operator));
     match problems.is_empty() {

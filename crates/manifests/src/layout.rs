@@ -24,6 +24,11 @@ pub struct ManifestFile {
 }
 
 impl ManifestFile {
+    /// Creates a file.
+    pub fn new(path: String, text: String) -> Self {
+        Self { path, text }
+    }
+
     /// Creates a file with the [`HEADER`] and `objects`.
     fn of(path: String, objects: &[Value]) -> Result<Self, YamlError> {
         let text = format!("{HEADER}{}", yaml(objects)?);

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, anyhow, bail};
 use cargo_metadata::{DependencyKind, Message, MetadataCommand};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
 use tokio::process::{Child, Command};
 
 use super::sources::Sources;
@@ -23,6 +24,37 @@ pub(crate) struct Package {
     binary: String,
     directory: PathBuf,
     workspace: PathBuf,
+    pub(crate) settings: PackageSettings,
+}
+
+/// Settings in `[package.metadata.opkit]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct PackageSettings {
+    /// Domain of the groups of new kinds.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read when kinds are added")]
+    domain: Option<String>,
+    /// Image of the operator. Without a tag, the tag is the version of the package.
+    #[serde(default)]
+    pub(crate) image: Option<String>,
+    /// Namespace of the operator in a cluster.
+    #[serde(default)]
+    pub(crate) namespace: Option<String>,
+}
+
+impl PackageSettings {
+    /// Reads the settings of a package. Unknown names are errors, because a typing error would be
+    /// silent otherwise.
+    fn of(package: &cargo_metadata::Package) -> Result<Self> {
+        match package.metadata.get("opkit") {
+            Some(settings) => Self::deserialize(settings).with_context(|| {
+                let manifest = &package.manifest_path;
+                format!("cannot read [package.metadata.opkit] in {manifest}")
+            }),
+            None => Ok(Self::default()),
+        }
+    }
 }
 
 impl Package {
@@ -35,7 +67,7 @@ impl Package {
             let cause = message.rsplit("error: ").next().unwrap_or_default().trim();
             anyhow!("cannot read the cargo workspace of this directory: {cause}")
         })?;
-        let operators: Vec<Self> = metadata
+        let operators: Result<Vec<Self>> = metadata
             .workspace_packages()
             .into_iter()
             .filter(|package| {
@@ -43,16 +75,19 @@ impl Package {
                 dependencies.any(|it| it.name == "opkit" && it.kind == DependencyKind::Normal)
             })
             .filter_map(|package| {
-                Some(Self {
+                let (binary, directory) = (binary(package)?, package.manifest_path.parent()?);
+                let settings = PackageSettings::of(package);
+                Some(settings.map(|settings| Self {
                     name: package.name.to_string(),
-                    binary: binary(package)?,
-                    directory: package.manifest_path.parent()?.into(),
+                    binary,
+                    directory: directory.into(),
                     workspace: metadata.workspace_root.clone().into(),
-                })
+                    settings,
+                }))
             })
             .collect();
         let here = std::env::current_dir().context("cannot read the current directory")?;
-        choose(operators, name, &here)
+        choose(operators?, name, &here)
     }
 
     /// Returns the files that the operator is built from.
@@ -64,6 +99,11 @@ impl Package {
     /// stderr.
     pub(crate) async fn build(&self, view: &mut View) -> Result<PathBuf> {
         view.line("build", &format!("cargo build --package {}", self.name));
+        self.executable().await
+    }
+
+    /// Builds the operator; returns the path of its executable. cargo's output goes to stderr.
+    pub(crate) async fn executable(&self) -> Result<PathBuf> {
         match self.cargo_build(Stdio::inherit()).await? {
             Ok(executable) => Ok(executable),
             Err(_) => bail!("{} does not compile: see cargo's output above", self.name),
@@ -128,7 +168,8 @@ impl Package {
         let mut files = Vec::new();
         for entry in fs::read_dir(&directory).with_context(fail)? {
             let path = entry.with_context(fail)?.path();
-            if is_yaml(&path) {
+            let is_kustomization = path.ends_with("kustomization.yaml");
+            if is_yaml(&path) && !is_kustomization {
                 files.push(path);
             }
         }
@@ -192,7 +233,7 @@ fn choose(operators: Vec<Package>, name: Option<&str>, here: &Path) -> Result<Pa
     match (current, operators.as_slice()) {
         (Some(one), _) | (None, [one]) => Ok(one.clone()),
         _ => bail!(
-            "there are several operators in this workspace: {known}; choose one with `opkit dev NAME`"
+            "there are several operators in this workspace: {known}; choose one by its name: `opkit dev NAME`, or -p NAME"
         ),
     }
 }

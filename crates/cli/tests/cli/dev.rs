@@ -259,7 +259,12 @@ fn several_operators_are_listed() {
     let output = opkit(root.path()).arg("dev").output().unwrap();
     refused(
         &output,
-        &["several operators", "op, other", "opkit dev NAME"],
+        &[
+            "several operators",
+            "op, other",
+            "opkit dev NAME",
+            "-p NAME",
+        ],
     );
     // In the directory of one operator, that operator is chosen; its command `manifests` fails.
     let output = opkit(&other).arg("dev").output().unwrap();

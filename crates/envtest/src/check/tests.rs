@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{crds, samples};
+use super::samples;
 
 /// Returns a CRD with this schema of the spec.
 fn crd(spec: Value) -> Value {
@@ -18,7 +18,7 @@ fn crd(spec: Value) -> Value {
 }
 
 fn problems(properties: Value) -> Vec<String> {
-    crds::problems(&[crd(json!({"type": "object", "properties": properties}))])
+    opkit_apiserver::crd_problems(&[crd(json!({"type": "object", "properties": properties}))])
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn problems_name_the_version_and_the_field() {
 fn two_kinds_with_the_same_crd_are_a_problem() {
     let crd = crd(json!({"type": "object"}));
     assert_eq!(
-        crds::problems(&[crd.clone(), crd]),
+        opkit_apiserver::crd_problems(&[crd.clone(), crd]),
         ["robots.example.com: two kinds of the operator have this CRD"]
     );
 }

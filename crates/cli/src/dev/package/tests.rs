@@ -6,6 +6,7 @@ fn packages(names: &[&str]) -> Vec<Package> {
         binary: (*name).to_owned(),
         directory: Path::new("/w").join(name),
         workspace: "/w".into(),
+        settings: PackageSettings::default(),
     });
     packages.collect()
 }
@@ -26,8 +27,7 @@ fn an_operator_is_chosen_by_name_or_directory() {
     // The only operator, in any directory of the workspace.
     check(&["a"], None, "/w", "a");
     check(&["a"], None, "/w/library", "a");
-    let several =
-        "there are several operators in this workspace: a, b; choose one with `opkit dev NAME`";
+    let several = "there are several operators in this workspace: a, b; choose one by its name: `opkit dev NAME`, or -p NAME";
     check(&["a", "b"], None, "/w", several);
     check(&["a", "b"], None, "/w/ab", several);
     let none = "(no package here depends on opkit and has a binary)";

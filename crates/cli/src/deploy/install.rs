@@ -1,0 +1,104 @@
+//! `opkit install` and `opkit uninstall`: the CRDs of an operator.
+
+use anyhow::Result;
+use opkit_deploy::{Change, Deployer};
+use serde_json::{Value, json};
+
+use super::cluster::{ClusterArgs, show};
+use super::operator::{OperatorArgs, is_for_script};
+use super::progress::Printer;
+use super::{OutputFormat, print};
+
+/// CRDs to install, and the cluster.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  opkit install
+  opkit install --package robot-operator --context staging --dry-run")]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Let the API server validate the CRDs, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result for a script
+    #[arg(long, short, value_name = "FORMAT")]
+    output: Option<OutputFormat>,
+}
+
+/// CRDs to delete, and the cluster.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  opkit uninstall
+  opkit uninstall --force    # deletes all robots, too")]
+pub(crate) struct UninstallArgs {
+    #[command(flatten)]
+    install: InstallArgs,
+    /// Delete the CRDs even if objects of their kinds exist; the objects are deleted with them
+    #[arg(long)]
+    force: bool,
+}
+
+impl InstallArgs {
+    pub(crate) async fn run(&self) -> Result<()> {
+        let printer = Printer::new(is_for_script(self.output));
+        let (deployer, crds) = self.prepare(&printer).await?;
+        let changes = deployer
+            .install(&crds, &mut |progress| printer.show(&progress))
+            .await?;
+        if let Some(format) = self.output {
+            let crds = changes.iter();
+            let crds: Vec<_> = crds
+                .map(|(name, change)| json!({"name": name, "change": change}))
+                .collect();
+            return print(format, &json!({"crds": crds, "dryRun": self.dry_run}));
+        }
+        let changed = changes
+            .iter()
+            .filter(|(_, change)| *change != Change::Unchanged);
+        let (changed, all) = (changed.count(), changes.len());
+        let dry = if self.dry_run { " (dry run)" } else { "" };
+        printer.end(&format!("installed {all} CRDs, {changed} changed{dry}"));
+        Ok(())
+    }
+
+    async fn prepare(&self, printer: &Printer) -> Result<(Deployer, Vec<Value>)> {
+        let cluster = self.cluster.connect().await?;
+        show(&cluster, printer).await?;
+        let built = self.operator.build(&[], printer).await?;
+        built.check()?;
+        let settings = opkit_manifests::Settings::default();
+        let mut settings = settings;
+        settings.namespace = built
+            .package
+            .as_ref()
+            .and_then(|package| package.settings.namespace.clone());
+        let crds = built.model.objects(&settings).into_iter();
+        let crds = crds.filter(|it| it.part == opkit_manifests::Part::Crd);
+        let crds = crds.map(|it| it.object).collect();
+        Ok((Deployer::new(cluster.client).dry_run(self.dry_run), crds))
+    }
+}
+
+impl UninstallArgs {
+    pub(crate) async fn run(&self) -> Result<()> {
+        let printer = Printer::new(is_for_script(self.install.output));
+        let (deployer, crds) = self.install.prepare(&printer).await?;
+        let removed = deployer
+            .uninstall(&crds, self.force, &mut |progress| printer.show(&progress))
+            .await?;
+        if let Some(format) = self.install.output {
+            return print(format, &removed);
+        }
+        let dry = if self.install.dry_run {
+            " (dry run)"
+        } else {
+            ""
+        };
+        printer.end(&format!("deleted {} CRDs{dry}", removed.deleted.len()));
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! `opkit run`: the operator as a process on this machine, against a cluster.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use opkit_client::{Client, SelectedCluster};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Command;
+
+use super::cluster::{ClusterArgs, show};
+use super::operator::{BuiltOperator, OperatorArgs};
+use super::progress::Printer;
+use crate::signals::StopSignals;
+
+/// Operator to run, and the cluster.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  opkit install && opkit run
+  opkit run --context staging -- --namespace robots --log-level debug")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Serve webhooks on this port; the API server must reach this machine through the Service of
+    /// the webhooks [default: webhooks are off]
+    #[arg(long, value_name = "PORT")]
+    webhook_port: Option<u16>,
+    /// Arguments of the operator
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+impl RunArgs {
+    pub(crate) async fn run(&self) -> Result<()> {
+        let mut stop = StopSignals::listen()?;
+        let printer = Printer::new(true);
+        let cluster = self.cluster.connect().await?;
+        show(&cluster, &printer).await?;
+        let built = self.operator.build(&[], &printer).await?;
+        let client = Client::new(cluster.client.clone());
+        check_crds(&built, &client).await?;
+        let port = self.webhook_port.unwrap_or(0);
+        if built.model.webhook_port.is_some() && port == 0 {
+            let text = "off: the API server cannot reach them on this machine (--webhook-port turns them on)";
+            printer.line("webhooks", text);
+        }
+        let mut command = Command::new(&built.executable);
+        command.arg("run");
+        if let Some(context) = &self.cluster.context {
+            command.env(
+                "KUBECONFIG",
+                with_context(context, self.cluster.kubeconfig.as_deref())?,
+            );
+        } else if let Some(kubeconfig) = &self.cluster.kubeconfig {
+            command.arg("--kubeconfig").arg(kubeconfig);
+        }
+        let operator = &built.model.operator;
+        printer.line("operator", &format!("{operator} runs, Ctrl-C stops it"));
+        let child = command
+            .args(lease_namespace(&cluster, &self.arguments))
+            .arg("--webhook-port")
+            .arg(port.to_string())
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child =
+            child.with_context(|| format!("cannot start {}", built.executable.display()))?;
+        let status = tokio::select! {
+            status = child.wait() => status,
+            () = stop.requested() => {
+                // The process may have ended already: Ctrl-C reaches the whole process group.
+                if let Some(id) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+                    let _ = kill_process(id, Signal::TERM);
+                }
+                child.wait().await
+            }
+        };
+        let status = status.with_context(|| format!("cannot wait for {operator}"))?;
+        match status.success() {
+            true => Ok(()),
+            false => bail!("{operator} ended with {status}: see its log above"),
+        }
+    }
+}
+
+/// Returns the flags with the namespace of the Lease: that of the context, because the operator does
+/// not run in a pod. A flag of the user replaces it.
+fn lease_namespace(cluster: &SelectedCluster, arguments: &[OsString]) -> Vec<String> {
+    const FLAG: &str = "--leader-election-namespace";
+    let is_given = arguments
+        .iter()
+        .any(|argument| argument.to_string_lossy().starts_with(FLAG));
+    match is_given {
+        true => Vec::new(),
+        false => vec![FLAG.to_owned(), cluster.namespace.clone()],
+    }
+}
+
+/// Checks that the CRDs are installed, and that no object must be converted: the webhook of the
+/// conversion cannot be reached.
+async fn check_crds(built: &BuiltOperator, client: &Client) -> Result<()> {
+    for crd in built.model.crds() {
+        let name = crd.pointer("/metadata/name").and_then(|it| it.as_str());
+        let name = name.unwrap_or_default();
+        let installed = match client.get::<CustomResourceDefinition>(name).await {
+            Err(error) if error.is_not_found() => {
+                bail!("the CRD {name} is not installed in this cluster: run `opkit install` first")
+            }
+            installed => installed?,
+        };
+        let has_webhook =
+            (installed.spec.conversion).is_some_and(|conversion| conversion.strategy == "Webhook");
+        let stored = installed.status.and_then(|status| status.stored_versions);
+        let stored = stored.unwrap_or_default();
+        if has_webhook && stored.len() > 1 {
+            bail!(
+                "objects of {name} are stored in the versions {}, and the conversion webhook cannot be reached on this machine: deploy the operator, or run `opkit migrate storage` first",
+                stored.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns a value of `KUBECONFIG` that selects a context. Kubeconfigs are merged, and the first one
+/// that sets a value wins, so a small file with only the name of the context comes first. No
+/// credential is copied.
+fn with_context(context: &str, kubeconfig: Option<&Path>) -> Result<OsString> {
+    let path = Path::new(".opkit/context.kubeconfig");
+    let content = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": context,
+    });
+    fs::create_dir_all(".opkit")
+        .and_then(|()| fs::write(path, content.to_string()))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let chosen = kubeconfig.map(|path| path.as_os_str().to_owned());
+    let variable = || std::env::var_os("KUBECONFIG").filter(|it| !it.is_empty());
+    let home = || std::env::home_dir().map(|home| home.join(".kube/config").into_os_string());
+    let rest = chosen.or_else(variable).or_else(home).unwrap_or_default();
+    let all = std::iter::once(path.to_owned()).chain(std::env::split_paths(&rest));
+    Ok(std::env::join_paths(all)?)
+}
