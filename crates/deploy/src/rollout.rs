@@ -32,8 +32,9 @@ pub struct RolloutState {
     pub updated: i64,
     /// Number of available replicas.
     pub available: i64,
-    /// Number of replicas with the old template.
-    pub old: i64,
+    /// Number of replicas that are to stop: those with the old template, and those above the wanted
+    /// number.
+    pub surplus: i64,
     /// Whether the controller has seen the newest Deployment.
     pub observed: bool,
     /// Message of the controller if it has given up.
@@ -44,6 +45,7 @@ impl RolloutState {
     /// Reads the state of a Deployment.
     pub(crate) fn of(deployment: &Unstructured) -> Self {
         let status = |field: &str| deployment.get_i64(&["status", field]).unwrap_or_default();
+        let replicas = deployment.get_i64(&["spec", "replicas"]).unwrap_or(1);
         let updated = status("updatedReplicas");
         let failed = deployment.conditions().into_iter().find(|condition| {
             condition.type_ == "Progressing"
@@ -51,10 +53,10 @@ impl RolloutState {
                 && condition.reason == "ProgressDeadlineExceeded"
         });
         Self {
-            replicas: deployment.get_i64(&["spec", "replicas"]).unwrap_or(1),
+            replicas,
             updated,
             available: status("availableReplicas"),
-            old: status("replicas").saturating_sub(updated),
+            surplus: status("replicas").saturating_sub(updated.min(replicas)),
             observed: status("observedGeneration") >= deployment.generation().unwrap_or_default(),
             failure: failed.map(|condition| condition.message),
         }
@@ -64,7 +66,7 @@ impl RolloutState {
     pub fn is_complete(&self) -> bool {
         self.observed
             && self.updated >= self.replicas
-            && self.old <= 0
+            && self.surplus <= 0
             && self.available >= self.updated
     }
 }
@@ -72,8 +74,8 @@ impl RolloutState {
 impl fmt::Display for RolloutState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} available", self.available, self.replicas)?;
-        match self.old {
-            old if old > 0 => write!(f, ", {old} of the version before"),
+        match self.surplus {
+            surplus if surplus > 0 => write!(f, ", {surplus} to stop"),
             _ => Ok(()),
         }
     }

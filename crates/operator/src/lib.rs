@@ -31,7 +31,8 @@ pub use opkit_certificates::Periods as CertificatePeriods;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
 pub use opkit_manifests::{
-    MutatingPolicy, PolicyResource, PolicyRule, Rbac, ValidatingPolicy, WebhookManifests,
+    Model, ModelObject, MutatingPolicy, Part, PolicyResource, PolicyRule, Rbac, Settings,
+    ValidatingPolicy, WebhookManifests,
 };
 /// Crate of the registry that [`Operator::metrics`] passes, for metric types that opkit does not
 /// have.

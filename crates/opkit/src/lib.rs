@@ -271,6 +271,12 @@ pub mod operator {
     };
 }
 
+/// Manifests of an operator: the model that [`Operator::manifests`] returns, and the settings of one
+/// cluster.
+pub mod manifests {
+    pub use opkit_operator::{Model, ModelObject, Part, Settings};
+}
+
 /// Webhooks: admission, authentication and authorization, and admission policies.
 pub mod webhook {
     pub use opkit_operator::{

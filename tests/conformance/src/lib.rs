@@ -17,6 +17,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod deploy;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod examples;

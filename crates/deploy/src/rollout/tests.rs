@@ -20,11 +20,12 @@ fn a_rollout_is_complete_when_all_replicas_are_new_and_available() {
         "of the generation before"
     );
     assert!(!counts(2, 3, 2, 2).is_complete(), "an old replica is left");
+    assert!(!counts(2, 3, 3, 3).is_complete(), "it is scaled down");
     assert!(!counts(2, 2, 1, 2).is_complete());
     assert!(!counts(2, 2, 2, 1).is_complete());
     assert!(!RolloutState::of(&deployment(json!({}))).is_complete());
     let text = counts(2, 3, 1, 2).to_string();
-    assert_eq!(text, "2 of 2 available, 2 of the version before");
+    assert_eq!(text, "2 of 2 available, 2 to stop");
 }
 
 #[test]

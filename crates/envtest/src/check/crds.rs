@@ -10,8 +10,3 @@ pub(super) fn json(operator: &Operator) -> Result<Vec<Value>> {
     let crds: Result<Vec<Value>, _> = crds.iter().map(serde_json::to_value).collect();
     Ok(crds?)
 }
-
-pub(super) fn name(crd: &Value) -> &str {
-    let name = crd.pointer("/metadata/name").and_then(Value::as_str);
-    name.unwrap_or_default()
-}

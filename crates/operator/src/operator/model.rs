@@ -1,5 +1,7 @@
 //! The model of an operator: its objects in a cluster, as `manifests` prints them.
 
+use std::ffi::OsString;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use opkit_manifests::{
     CERTIFICATE_SECRET, DeploymentManifest, MetricsPort, Model, Part, metrics_service,
@@ -7,7 +9,7 @@ use opkit_manifests::{
 use serde_json::{Value, json};
 
 use super::{Operator, RunOptions, WEBHOOK_PORT, WebhookCertificates};
-use crate::arguments::{BindAddress, Flags};
+use crate::arguments::{BindAddress, CommandLine, Flags};
 use crate::manifests::printing;
 use crate::{OperatorError, entry};
 
@@ -35,6 +37,40 @@ pub(super) fn change_deployment(
 }
 
 impl Operator {
+    /// Returns the manifests that the command `manifests` prints without flags, as a model from
+    /// which the objects for one cluster are rendered.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; pub use opkit_operator as manifests; }
+    /// use opkit::Operator;
+    /// use opkit::manifests::Settings;
+    ///
+    /// let model = Operator::new("map-operator").manifests()?;
+    /// let mut settings = Settings::default();
+    /// settings.replicas = Some(2);
+    /// let objects = model.objects(&settings);
+    /// assert!(objects.iter().any(|it| it.object["kind"] == "PodDisruptionBudget"));
+    /// # Ok::<(), opkit_operator::OperatorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a name of the operator is not valid in Kubernetes, or an object cannot be encoded.
+    pub fn manifests(self) -> Result<Model, OperatorError> {
+        self.check(&[])?;
+        let line = CommandLine::new("operator", &[])?;
+        let name = self.name.clone();
+        let parsed = line.parse([OsString::from("operator"), OsString::from("manifests")]);
+        // There are no arguments that could be wrong; a variable of the environment could be.
+        let (arguments, _) = parsed.map_err(|error| OperatorError::Arguments {
+            operator: name,
+            problem: error.to_string(),
+        })?;
+        let mut flags = arguments.flags;
+        flags.namespace = Vec::new();
+        self.model(flags)
+    }
+
     /// Returns the model of an operator that runs in a cluster with these flags. Flags that are not
     /// given have their value in a Deployment: a leader is elected, and metrics and probes are
     /// served.
