@@ -9,6 +9,9 @@ pub const CONTAINER: &str = "manager";
 /// Directory of the certificate that cert-manager issues, where kubebuilder's deployments mount it.
 pub const WEBHOOK_CERTIFICATE_PATH: &str = "/tmp/k8s-webhook-server/serving-certs";
 
+/// Maximum length of the name of a Service, which is a DNS label.
+const SERVICE_NAME_MAX: usize = 63;
+
 /// Value of the label `control-plane`, by which Services and policies select the operator's Pods.
 const CONTROL_PLANE: &str = "controller-manager";
 
@@ -245,9 +248,14 @@ pub fn metrics_service(operator: &str, namespace: &str, port: u16, is_secure: bo
     service
 }
 
-/// Returns the name of the Service of the metrics.
+/// Returns the name of the Service of the metrics: kubebuilder's, or a shorter one if that is too
+/// long for a Service.
 pub(crate) fn metrics_service_name(operator: &str) -> String {
-    format!("{operator}-controller-manager-metrics-service")
+    let name = format!("{operator}-controller-manager-metrics-service");
+    match name.len() <= SERVICE_NAME_MAX {
+        true => name,
+        false => format!("{operator}-metrics-service"),
+    }
 }
 
 pub(crate) fn set_label(object: &mut Value, label: &str, value: &str) {

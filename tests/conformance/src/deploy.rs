@@ -34,9 +34,16 @@ fn settings(namespace: &str) -> Settings {
     settings
 }
 
+/// Returns a name of this test, short enough to be part of other names.
+fn unique(plane: &ControlPlane) -> &str {
+    let namespace = plane.namespace();
+    let start = namespace.len().saturating_sub(8);
+    namespace.get(start..).unwrap_or(namespace)
+}
+
 /// Returns an operator that is known to this test only, with a CRD of its own.
 fn fleet(plane: &ControlPlane, replicas: u32) -> opkit::Result<Release> {
-    let unique = plane.namespace();
+    let unique = unique(plane);
     let mut settings = settings(&format!("{unique}-fleet"));
     settings.replicas = Some(replicas);
     let operator = Operator::new(format!("fleet-{unique}"));
@@ -148,7 +155,7 @@ async fn a_release_is_applied_pruned_rolled_back_and_removed(plane: ControlPlane
 async fn removed(plane: &ControlPlane, deployer: &Deployer, release: &Release) -> opkit::Result {
     let (operator, namespace) = (&release.operator, &release.namespace);
     let ignore = &mut |_: Progress| {};
-    let group = format!("{}.opkit.dev", plane.namespace());
+    let group = format!("{}.opkit.dev", unique(plane));
     let kind =
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(&group, "v1", "Fleet"), "fleets");
     let fleets: Api<DynamicObject> = Api::namespaced_with(plane.client(), plane.namespace(), &kind);
@@ -191,7 +198,7 @@ async fn removed(plane: &ControlPlane, deployer: &Deployer, release: &Release) -
 #[opkit::test]
 async fn an_existing_namespace_is_not_removed(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
-    let operator = || Operator::new(format!("guest-{}", plane.namespace())).namespaced();
+    let operator = || Operator::new(format!("guest-{}", unique(&plane))).namespaced();
     let release = release(operator(), "1.0.0", &settings(plane.namespace()))?;
     let deployer = Deployer::new(plane.client());
     let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "mine"}}))?;

@@ -22,6 +22,16 @@ fn the_pod_is_restricted() {
     );
 }
 
+/// The server refuses a Service whose name is longer.
+#[test]
+fn a_long_name_still_fits_into_that_of_the_service() {
+    let name = |length: usize| metrics_service_name(&"o".repeat(length));
+    assert!(name(24).ends_with("-controller-manager-metrics-service"));
+    for length in [24, 25, 47] {
+        assert!(name(length).len() <= SERVICE_NAME_MAX, "{length}");
+    }
+}
+
 /// A Service or policy that selects no Pod is silent.
 #[test]
 fn everything_selects_the_labels_of_the_pods() {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use opkit_apimachinery::names::DNS_LABEL_MAX;
 use opkit_manifests::{
     CERTIFICATE_SECRET, DeploymentManifest, MetricsPort, Model, Part, metrics_service,
 };
@@ -86,6 +87,7 @@ impl Operator {
         let (arguments, grace) = (arguments(&flags), flags.graceful_shutdown_timeout);
         let options = RunOptions::from(flags);
 
+        self.check_service_name()?;
         let rbac = self.rbac(&options);
         let namespace = rbac.own_namespace();
         let version = entry::version().unwrap_or("latest");
@@ -154,6 +156,21 @@ impl Operator {
             model.add(Part::Policy, policy.clone());
         }
         Ok(model)
+    }
+
+    /// Checks that the names of the operator's Services are valid.
+    fn check_service_name(&self) -> Result<(), OperatorError> {
+        let (_, service) = self.webhook_service();
+        if service.len() <= DNS_LABEL_MAX {
+            return Ok(());
+        }
+        Err(OperatorError::Name {
+            what: "the operator's name",
+            name: self.name.clone(),
+            problem: format!(
+                "a Service would be {service:?}, which must be no more than {DNS_LABEL_MAX} bytes"
+            ),
+        })
     }
 
     /// Returns the objects that the operator creates for itself: its Lease, and the Secret with the

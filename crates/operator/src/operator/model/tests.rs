@@ -117,6 +117,13 @@ fn an_operator_of_one_namespace_has_roles_in_that_namespace() {
 }
 
 #[test]
+fn a_name_that_is_too_long_for_a_service_is_reported() {
+    let error = Operator::new("o".repeat(48)).manifests().unwrap_err();
+    assert!(error.to_string().contains("-webhook-service"), "{error}");
+    assert!(Operator::new("o".repeat(47)).manifests().is_ok());
+}
+
+#[test]
 fn the_operator_changes_its_deployment() {
     let operator = Operator::new("test").deployment(|deployment| {
         let spec = deployment.spec.get_or_insert_default();
