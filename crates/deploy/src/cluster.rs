@@ -83,7 +83,7 @@ impl Cluster {
     pub(crate) async fn known(&self, object: &Value) -> Result<DynamicResource, DeployError> {
         let api_version = object.get("apiVersion").and_then(Value::as_str);
         let unknown = || DeployError::UnknownKind {
-            object: ObjectReference::of(object),
+            object: Box::new(ObjectReference::of(object)),
             api_version: api_version.unwrap_or_default().to_owned(),
         };
         self.resource(object).await?.ok_or_else(unknown)
@@ -145,7 +145,7 @@ impl Cluster {
                 let value = Value::from(object.clone());
                 let finalizers = object.finalizers().into_iter().map(str::to_owned);
                 return Err(DeployError::NotRemoved {
-                    object: ObjectReference::of(&value),
+                    object: Box::new(ObjectReference::of(&value)),
                     seconds: timeout.as_secs(),
                     finalizers: finalizers.collect(),
                 });

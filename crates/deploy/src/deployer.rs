@@ -191,7 +191,7 @@ impl Deployer {
             match owner {
                 Some(owner) if owner != set.id() && !is_namespace => {
                     return Err(DeployError::BelongsToAnotherSet {
-                        object: ObjectReference::of(object),
+                        object: Box::new(ObjectReference::of(object)),
                         set: owner,
                     });
                 }
@@ -277,8 +277,8 @@ impl Deployer {
         Ok(())
     }
 
-    /// Reports whether the namespace of an object exists only after this dry run, so that the server
-    /// cannot validate the object.
+    /// Reports whether the namespace of an object exists only after this dry run, so that the
+    /// server cannot validate the object.
     async fn is_in_future(&self, object: &ObjectReference) -> Result<bool, DeployError> {
         let (true, Some(namespace)) = (self.cluster.dry_run, &object.namespace) else {
             return Ok(false);
@@ -362,8 +362,8 @@ impl Deployer {
         Ok(secrets.await?.into_iter().map(Value::from).collect())
     }
 
-    /// Keeps the release as a revision, unless it is the last one, and deletes the oldest revisions.
-    /// Returns the number of the revision.
+    /// Keeps the release as a revision, unless it is the last one, and deletes the oldest
+    /// revisions. Returns the number of the revision.
     async fn add_revision(&self, release: &Release) -> Result<u64, DeployError> {
         let (operator, namespace) = (release.operator.as_str(), release.namespace.as_str());
         let secrets = self.revisions(operator, namespace).await?;

@@ -20,7 +20,7 @@ pub enum DeployError {
     #[error("cannot apply {object}: the cluster has no kind {} in {api_version}", object.kind)]
     UnknownKind {
         /// The object.
-        object: ObjectReference,
+        object: Box<ObjectReference>,
         /// Group and version of the object.
         api_version: String,
     },
@@ -38,7 +38,7 @@ pub enum DeployError {
     )]
     BelongsToAnotherSet {
         /// The object.
-        object: ObjectReference,
+        object: Box<ObjectReference>,
         /// Id of the other ApplySet.
         set: String,
     },
@@ -65,7 +65,7 @@ pub enum DeployError {
     #[error("the {deployment} is not available after {seconds} s: {problem}")]
     Rollout {
         /// The Deployment.
-        deployment: ObjectReference,
+        deployment: Box<ObjectReference>,
         /// Time that was waited, in seconds.
         seconds: u64,
         /// State of the rollout, and the problem of a Pod.
@@ -75,7 +75,7 @@ pub enum DeployError {
     #[error("{object} is still there after {seconds} s{}", Because(finalizers))]
     NotRemoved {
         /// The object.
-        object: ObjectReference,
+        object: Box<ObjectReference>,
         /// Time that was waited, in seconds.
         seconds: u64,
         /// Finalizers of the object.

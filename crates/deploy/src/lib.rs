@@ -8,7 +8,7 @@
 //!
 //! CRDs are not members of the set: they are never pruned and never rolled back, because deleting a
 //! CRD deletes all objects of its kind. [`Deployer::uninstall`] and [`Deployer::undeploy`] delete
-//! only CRDs without objects, unless told otherwise.
+//! only CRDs without objects, unless the caller forces it.
 //!
 //! The crate prints nothing: it reports [`Progress`] to a function of the caller.
 //!

@@ -115,7 +115,7 @@ pub(crate) async fn wait(
                 problem = format!("{problem}; {more}");
             }
             return Err(DeployError::Rollout {
-                deployment: reference,
+                deployment: Box::new(reference),
                 seconds: start.elapsed().as_secs(),
                 problem,
             });

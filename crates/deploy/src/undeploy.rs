@@ -79,8 +79,8 @@ impl Deployer {
         })
     }
 
-    /// Waits until the ReplicaSets and with them the Pods of deleted Deployments are gone: a running
-    /// operator would create its Lease again.
+    /// Waits until the ReplicaSets and with them the Pods of deleted Deployments are gone: a
+    /// running operator would create its Lease again.
     async fn wait_for_pods(&self, deleted: &[ObjectReference]) -> Result<(), DeployError> {
         if self.cluster.dry_run {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Manifests that an operator needs in a cluster: CRDs, RBAC, the Deployment, webhooks, admission
 //! policies and monitoring.
 //!
-//! A [`Model`] is what an operator's binary says of itself; [`Model::objects`] are its objects for
+//! A [`Model`] describes an operator, as its binary prints it; [`Model::objects`] are its objects for
 //! one cluster, [`files`] and [`kustomize`] their files. [`Rbac`] builds roles and role bindings
 //! from [`PolicyRule`]s, [`DeploymentManifest`] builds the Deployment, [`yaml`](fn@yaml) formats
 //! manifests as YAML, [`WebhookManifests`] builds webhook configurations with their Service,

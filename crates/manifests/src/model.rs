@@ -1,5 +1,5 @@
-//! The model of an operator: what its binary says of itself, from which the manifests for one
-//! cluster are rendered.
+//! The model of an operator, which its binary prints, and from which the manifests for one cluster
+//! are rendered.
 
 mod placement;
 

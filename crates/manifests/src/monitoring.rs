@@ -23,7 +23,7 @@ pub(crate) fn service_monitor(
         true => json!({
             "path": "/metrics", "port": "https", "scheme": "https",
             "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-            // The certificate of the metrics server is self-signed unless the operator gets another.
+            // The certificate of the metrics server is self-signed by default.
             "tlsConfig": {"insecureSkipVerify": true},
         }),
         false => json!({"path": "/metrics", "port": "http", "scheme": "http"}),

@@ -80,8 +80,8 @@ impl WebhookManifests {
         self
     }
 
-    /// Limits the webhooks to objects in these namespaces, and cluster-scoped objects. An empty list
-    /// means all namespaces.
+    /// Limits the webhooks to objects in these namespaces, and cluster-scoped objects. An empty
+    /// list means all namespaces.
     pub fn namespaces(mut self, namespaces: Vec<String>) -> Self {
         self.namespaces = namespaces;
         self

@@ -271,8 +271,8 @@ pub mod operator {
     };
 }
 
-/// Manifests of an operator: the model that [`Operator::manifests`] returns, and the settings of one
-/// cluster.
+/// Manifests of an operator: the model that [`Operator::manifests`] returns, and the settings of
+/// one cluster.
 pub mod manifests {
     pub use opkit_operator::{Model, ModelObject, Part, Settings};
 }

@@ -1,7 +1,5 @@
 //! The manifests that the binary prints, compared with a reviewed file. `OPKIT_BLESS=1` writes it.
 
-#![expect(clippy::unwrap_used, reason = "a test may unwrap")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;

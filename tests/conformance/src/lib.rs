@@ -64,6 +64,11 @@ pub struct Client;
 #[doc = include_str!("../../../docs/observability.md")]
 pub struct Observability;
 
+/// Guide to manifests and deployment; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/deploy.md")]
+pub struct Deploy;
+
 /// Guide to controllers; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controller.md")]

@@ -117,8 +117,8 @@ impl ManifestsArgs {
     }
 }
 
-/// Writes the files that differ, and removes those that an earlier call wrote and that are no longer
-/// printed.
+/// Writes the files that differ, and removes those that an earlier call wrote and that are no
+/// longer printed.
 fn write(directory: &Path, files: &[ManifestFile], printer: &Printer) -> Result<()> {
     let (mut written, mut removed) = (0_usize, 0_usize);
     for file in files {

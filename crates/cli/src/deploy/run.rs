@@ -90,8 +90,8 @@ impl RunArgs {
     }
 }
 
-/// Returns the flags with the namespace of the Lease: that of the context, because the operator does
-/// not run in a pod. A flag of the user replaces it.
+/// Returns the flags with the namespace of the Lease: that of the context, because the operator
+/// does not run in a pod. A flag of the user replaces it.
 fn lease_namespace(cluster: &SelectedCluster, arguments: &[OsString]) -> Vec<String> {
     const FLAG: &str = "--leader-election-namespace";
     let is_given = arguments
@@ -129,8 +129,8 @@ async fn check_crds(built: &BuiltOperator, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Returns a value of `KUBECONFIG` that selects a context. Kubeconfigs are merged, and the first one
-/// that sets a value wins, so a small file with only the name of the context comes first. No
+/// Returns a value of `KUBECONFIG` that selects a context. Kubeconfigs are merged, and the first
+/// one that sets a value wins, so a small file with only the name of the context comes first. No
 /// credential is copied.
 fn with_context(context: &str, kubeconfig: Option<&Path>) -> Result<OsString> {
     let path = Path::new(".opkit/context.kubeconfig");

@@ -9,11 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use opkit_debug::Activity;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use super::activity;
 use super::package::Package;
 use super::view::View;
+use super::{activity, install};
 
 /// Interval between two requests for the operator's activity.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -23,12 +24,42 @@ const STOP_GRACE: Duration = Duration::from_millis(1500);
 /// Namespace of the Lease. The operator does not run in a pod, so there is no default namespace.
 const LEASE_NAMESPACE: [&str; 2] = ["--leader-election-namespace", "default"];
 
+/// Namespace of an operator that watches that of its pod: outside of a pod, it watches that of the
+/// kubeconfig.
+const WATCHED_NAMESPACE: [&str; 2] = ["--namespace", "default"];
+
 /// Returns the output of the operator's command `manifests` with the user's `arguments`, on which
 /// the operator's roles depend.
 pub(crate) async fn manifests(executable: &Path, arguments: &[OsString]) -> Result<String> {
+    let printed = print(executable, &[], arguments).await?;
+    match is_namespaced(&printed)? {
+        true => print(executable, &WATCHED_NAMESPACE, arguments).await,
+        false => Ok(printed),
+    }
+}
+
+/// Reports whether the manifests are those of an operator that watches the namespace of its pod.
+fn is_namespaced(manifests: &str) -> Result<bool> {
+    let objects = install::parse(manifests)
+        .context("cannot parse the output of the operator's command `manifests`")?;
+    let path = ["spec", "template", "spec", "containers"];
+    let containers = objects.iter().filter_map(|object| object.get(&path));
+    let containers = containers.filter_map(Value::as_array).flatten();
+    let variables = containers.filter_map(|it| it.get("env")?.as_array());
+    Ok(variables.flatten().any(|variable| {
+        let field = variable.pointer("/valueFrom/fieldRef/fieldPath");
+        variable
+            .get("name")
+            .is_some_and(|it| it == "WATCH_NAMESPACE")
+            && field.is_some_and(|it| it == "metadata.namespace")
+    }))
+}
+
+async fn print(executable: &Path, flags: &[&str], arguments: &[OsString]) -> Result<String> {
     let output = Command::new(executable)
         .arg("manifests")
         .args(LEASE_NAMESPACE)
+        .args(flags)
         .args(arguments)
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -93,8 +93,10 @@ fn the_image_is_split_for_kustomize() {
             "newName: ghcr.io/a/op\n  digest: \"sha256:aa\"",
         ),
     ] {
-        let mut settings = Settings::default();
-        settings.image = Some(image.to_owned());
+        let settings = Settings {
+            image: Some(image.to_owned()),
+            ..Settings::default()
+        };
         let files = kustomize(&model(), &settings, &[]).unwrap();
         let manager = text(&files, "manager/kustomization.yaml");
         assert!(manager.contains(expected), "{image}: {manager}");

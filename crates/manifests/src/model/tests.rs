@@ -102,8 +102,10 @@ fn objects_are_in_the_order_of_creation() {
 
 #[test]
 fn the_image_is_that_of_the_operators_container() {
-    let mut settings = Settings::default();
-    settings.image = Some("registry.example/op:2".to_owned());
+    let settings = Settings {
+        image: Some("registry.example/op:2".to_owned()),
+        ..Settings::default()
+    };
     let objects = model().objects(&settings);
     let deployment = objects
         .iter()
@@ -117,8 +119,10 @@ fn the_image_is_that_of_the_operators_container() {
 /// Kubernetes creates these namespaces, and refuses to delete some of them.
 #[test]
 fn a_namespace_of_kubernetes_is_not_printed() {
-    let mut settings = Settings::default();
-    settings.namespace = Some("default".to_owned());
+    let settings = Settings {
+        namespace: Some("default".to_owned()),
+        ..Settings::default()
+    };
     assert!(!kinds(&model().objects(&settings)).contains(&"Namespace"));
 }
 
@@ -134,8 +138,10 @@ fn the_role_name_is_chosen_with_its_binding() {
         json!({"kind": "ClusterRoleBinding", "metadata": {"name": "op-manager-rolebinding"},
             "roleRef": {"name": "op-manager-role"}}),
     );
-    let mut settings = Settings::default();
-    settings.role_name = Some("fleet".to_owned());
+    let settings = Settings {
+        role_name: Some("fleet".to_owned()),
+        ..Settings::default()
+    };
     let objects = model.objects(&settings);
     assert_eq!(objects[0].object["metadata"]["name"], "fleet");
     assert_eq!(objects[1].object["metadata"]["name"], "fleetbinding");

@@ -18,3 +18,18 @@ fn the_last_error_of_a_log_is_returned() {
     );
     check("", &format!("see {}", log.display()));
 }
+
+/// Its roles must be for the namespace that it watches outside of a pod.
+#[test]
+fn an_operator_of_the_namespace_of_its_pod_is_recognized() {
+    let deployment = |value: &str| {
+        format!(
+            "---\nkind: Deployment\nspec: {{template: {{spec: {{containers: [\n  \
+             {{name: manager, env: [{{name: WATCH_NAMESPACE, {value}}}]}}\n]}}}}}}\n"
+        )
+    };
+    let own = deployment("valueFrom: {fieldRef: {fieldPath: metadata.namespace}}");
+    assert!(is_namespaced(&own).unwrap());
+    assert!(!is_namespaced(&deployment("value: shops")).unwrap());
+    assert!(!is_namespaced("---\nkind: Namespace\n").unwrap());
+}
