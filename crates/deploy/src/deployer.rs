@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::progress::Report;
 use crate::{
-    ApplySet, Change, DeployError, ObjectReference, PART_OF_LABEL, Progress, Release, Revision,
-    Rollout, revision, rollout,
+    ApplySet, Change, DeployError, ObjectReference, PART_OF_LABEL, Progress, Release, Rollout,
+    rollout,
 };
 
 /// Time limit of each wait if none is set.
@@ -113,65 +113,10 @@ impl Deployer {
         Ok(deployed)
     }
 
-    /// Applies an earlier revision as a new one; by default the one before the current one. CRDs
-    /// stay as they are.
-    ///
-    /// # Errors
-    /// If there is no such revision, or as [`deploy`](Self::deploy).
-    ///
-    /// # Cancel safety
-    /// As [`deploy`](Self::deploy).
-    pub async fn rollback(
-        &self,
-        operator: &str,
-        namespace: &str,
-        wanted: Option<u64>,
-        report: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<Deployed, DeployError> {
-        let secrets = self.revisions(operator, namespace).await?;
-        let numbers: Vec<u64> = secrets.iter().filter_map(revision::number).collect();
-        let Some(target) = revision::target(&numbers, wanted) else {
-            return Err(no_revision(operator, namespace, wanted, numbers));
-        };
-        let found = secrets
-            .iter()
-            .find(|secret| revision::number(secret) == Some(target));
-        let earlier = Revision::read(found.unwrap_or(&Value::Null))?;
-        let mut release = Release::new(operator, &earlier.version, namespace);
-        release.objects = earlier.objects;
-        release.runtime_objects = earlier.runtime_objects;
-        let members = self.members(&release).await?;
-        let mut deployed = Deployed::new(&release);
-        self.apply_members(&release, members, &mut deployed, report)
-            .await?;
-        Ok(deployed)
-    }
-
-    /// Returns the revisions of an operator that are kept, the newest first.
-    ///
-    /// # Errors
-    /// If the Secrets cannot be read.
-    ///
-    /// # Cancel safety
-    /// Safe.
-    pub async fn history(
-        &self,
-        operator: &str,
-        namespace: &str,
-    ) -> Result<Vec<Revision>, DeployError> {
-        let secrets = self.revisions(operator, namespace).await?;
-        let mut revisions = Vec::new();
-        for secret in &secrets {
-            revisions.push(Revision::read(secret)?);
-        }
-        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
-        Ok(revisions)
-    }
-
     /// Reads the objects of a release in the cluster, before anything is changed. Returns the
     /// objects that this set may have, with the state of each. A namespace that exists and is not a
     /// member is left out: it was there before the operator, and stays after it.
-    async fn members(&self, release: &Release) -> Result<Vec<Member>, DeployError> {
+    pub(crate) async fn members(&self, release: &Release) -> Result<Vec<Member>, DeployError> {
         let set = ApplySet::new(&release.operator, &release.namespace);
         let mut members = Vec::new();
         for object in &release.objects {
@@ -206,7 +151,7 @@ impl Deployer {
         Ok(members)
     }
 
-    async fn apply_members(
+    pub(crate) async fn apply_members(
         &self,
         release: &Release,
         members: Vec<Member>,
@@ -288,127 +233,16 @@ impl Deployer {
         });
         Ok(self.cluster.get(&namespace).await?.is_none())
     }
-
-    /// Deletes the members of the set that are not kept, in the reverse order of creation.
-    pub(crate) async fn delete_members(
-        &self,
-        set: &ApplySet,
-        kept: impl Fn(&ObjectReference) -> bool,
-        report: Report<'_>,
-    ) -> Result<Vec<ObjectReference>, DeployError> {
-        let labels = format!("{PART_OF_LABEL}={}", set.id());
-        let mut members = Vec::new();
-        for group_kind in &set.kinds {
-            // Without the kind there are no objects of it.
-            let Some(resource) = self.cluster.group_kind(group_kind).await? else {
-                continue;
-            };
-            if resource.kind().namespaced {
-                for namespace in &set.namespaces {
-                    let namespace = Some(namespace.as_str());
-                    let found = self.cluster.list(&resource, namespace, &labels);
-                    members.extend(found.await?);
-                }
-            } else {
-                members.extend(self.cluster.list(&resource, None, &labels).await?);
-            }
-        }
-        let members = members.into_iter().map(Value::from);
-        let mut members: Vec<_> = members
-            .map(|member| (ObjectReference::of(&member), member))
-            .filter(|(reference, _)| !kept(reference))
-            .collect();
-        members.sort_by_key(|(reference, _)| deletion_order(&reference.kind));
-        let mut deleted = Vec::new();
-        for (reference, member) in members {
-            if self.cluster.delete(&member).await? {
-                report(Progress::Deleted {
-                    object: reference.clone(),
-                });
-                deleted.push(reference);
-            }
-        }
-        Ok(deleted)
-    }
-
-    /// Reads the inventory; `None` if there is none.
-    pub(crate) async fn set(
-        &self,
-        operator: &str,
-        namespace: &str,
-    ) -> Result<Option<ApplySet>, DeployError> {
-        let parent = ApplySet::new(operator, namespace).parent();
-        let found = self.cluster.get(&parent).await?;
-        Ok(found.map(|parent| ApplySet::read(operator, namespace, &parent.into())))
-    }
-
-    async fn write_parent(&self, set: &ApplySet) -> Result<(), DeployError> {
-        if !self.cluster.dry_run {
-            self.cluster.apply(&set.parent(), None).await?;
-        }
-        Ok(())
-    }
-
-    /// Returns the Secrets of the revisions.
-    pub(crate) async fn revisions(
-        &self,
-        operator: &str,
-        namespace: &str,
-    ) -> Result<Vec<Value>, DeployError> {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": operator}});
-        let resource = self.cluster.known(&secret).await?;
-        let labels = revision::selector(operator);
-        let secrets = self.cluster.list(&resource, Some(namespace), &labels);
-        Ok(secrets.await?.into_iter().map(Value::from).collect())
-    }
-
-    /// Keeps the release as a revision, unless it is the last one, and deletes the oldest
-    /// revisions. Returns the number of the revision.
-    async fn add_revision(&self, release: &Release) -> Result<u64, DeployError> {
-        let (operator, namespace) = (release.operator.as_str(), release.namespace.as_str());
-        let secrets = self.revisions(operator, namespace).await?;
-        let last = secrets.iter().max_by_key(|secret| revision::number(secret));
-        let number = last.and_then(revision::number).unwrap_or_default();
-        let next = number.saturating_add(1);
-        let revision = Revision::of(release, next);
-        if let Some(last) = last
-            && Revision::read(last).is_ok_and(|last| last.has_content_of(&revision))
-        {
-            return Ok(number);
-        }
-        if self.cluster.dry_run {
-            return Ok(next);
-        }
-        let secret = revision.secret(operator, namespace)?;
-        let resource = self.cluster.known(&secret).await?;
-        match resource.create(&Unstructured::from(secret)).await {
-            Err(error) if error.is_already_exists() => {
-                return Err(DeployError::Concurrent {
-                    operator: operator.to_owned(),
-                    revision: next,
-                });
-            }
-            created => created?,
-        };
-        let numbers = secrets.iter().filter_map(revision::number);
-        for outdated in revision::outdated(numbers.chain([next]).collect()) {
-            let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {
-                "name": revision::secret_name(operator, outdated), "namespace": namespace,
-            }});
-            self.cluster.delete(&secret).await?;
-        }
-        Ok(next)
-    }
 }
 
 /// Object of a release, and its state before.
-struct Member {
+pub(crate) struct Member {
     object: Value,
     before: Option<Unstructured>,
 }
 
 impl Deployed {
-    fn new(release: &Release) -> Self {
+    pub(crate) fn new(release: &Release) -> Self {
         Self {
             operator: release.operator.clone(),
             version: release.version.clone(),
@@ -431,54 +265,10 @@ impl Deployed {
     }
 }
 
-/// Returns the position of a kind in the order of deletion: webhooks, which would refuse writes
-/// without their operator, come first, and a namespace last.
-fn deletion_order(kind: &str) -> usize {
-    const ORDER: [&str; 10] = [
-        "MutatingWebhookConfiguration",
-        "ValidatingWebhookConfiguration",
-        "ValidatingAdmissionPolicyBinding",
-        "MutatingAdmissionPolicyBinding",
-        "PodDisruptionBudget",
-        "Deployment",
-        "",
-        "RoleBinding",
-        "ClusterRoleBinding",
-        "Namespace",
-    ];
-    let position = |wanted: &str| ORDER.iter().position(|kind| *kind == wanted);
-    position(kind).or_else(|| position("")).unwrap_or_default()
-}
-
 fn set_label(object: &mut Value, label: &str, value: &str) {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let labels = metadata.map(|it| it.entry("labels").or_insert_with(|| json!({})));
     if let Some(labels) = labels.and_then(Value::as_object_mut) {
         labels.insert(label.to_owned(), json!(value));
-    }
-}
-
-fn no_revision(
-    operator: &str,
-    namespace: &str,
-    wanted: Option<u64>,
-    mut numbers: Vec<u64>,
-) -> DeployError {
-    if numbers.is_empty() {
-        return DeployError::NotDeployed {
-            operator: operator.to_owned(),
-            namespace: namespace.to_owned(),
-        };
-    }
-    numbers.sort_unstable();
-    let known: Vec<_> = numbers.iter().map(u64::to_string).collect();
-    DeployError::NoRevision {
-        operator: operator.to_owned(),
-        namespace: namespace.to_owned(),
-        wanted: wanted.map_or_else(
-            || "revision before the current one".to_owned(),
-            |number| format!("revision {number}"),
-        ),
-        known: format!("there is {}", known.join(", ")),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Deployer`] applies the objects of a [`Release`] with server-side apply. Its inventory is an
 //! ApplySet ([KEP-3659]): each object has a label with the id of the set, and a Secret names the
-//! kinds and namespaces of the set, so `kubectl` and other tools recognise it. Objects that an
+//! kinds and namespaces of the set, so other tools recognise it. Objects that an
 //! earlier release had and this one does not are deleted. Each release is kept as a revision, a
 //! Secret with its objects, to which [`Deployer::rollback`] returns.
 //!
@@ -19,6 +19,8 @@ mod cluster;
 mod crds;
 mod deployer;
 mod error;
+mod history;
+mod inventory;
 mod progress;
 mod reference;
 mod release;

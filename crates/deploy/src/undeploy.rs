@@ -1,5 +1,6 @@
 //! Removes a deployment: the members of its set, its revisions, and CRDs without objects.
 
+use opkit_client::Unstructured;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -92,15 +93,32 @@ impl Deployer {
                     continue;
                 };
                 let namespace = deployment.namespace.as_deref();
-                let all = self.cluster.list(&resource, namespace, "").await?;
-                let prefix = format!("{}-", deployment.name);
-                let all = all.iter().filter(|it| it.name().starts_with(&prefix));
-                for one in all {
-                    let one = Value::from(one.clone());
-                    self.cluster.wait_until_gone(&one, self.timeout).await?;
+                for one in self.cluster.list(&resource, namespace, "").await? {
+                    if is_of(&one, &deployment.name) {
+                        let one = Value::from(one);
+                        self.cluster.wait_until_gone(&one, self.timeout).await?;
+                    }
                 }
             }
         }
         Ok(())
     }
 }
+
+/// Reports whether a ReplicaSet or a Pod is of a Deployment. The name of a ReplicaSet is that of its
+/// Deployment and a hash.
+fn is_of(object: &Unstructured, deployment: &str) -> bool {
+    object.owner_references().iter().any(|owner| {
+        let name = owner.name.as_str();
+        match owner.kind.as_str() {
+            "Deployment" => name == deployment,
+            "ReplicaSet" => name
+                .rsplit_once('-')
+                .is_some_and(|(it, _)| it == deployment),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

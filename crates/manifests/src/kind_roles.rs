@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::object::{document, text};
 
-/// Returns the roles admin, editor and viewer of the kind of a CRD. There are no bindings to them. The
-/// roles are ClusterRoles, or Roles in `namespace`.
+/// Returns the roles admin, editor and viewer of the kind of a CRD. There are no bindings to them.
+/// The roles are ClusterRoles, or Roles in `namespace`.
 pub(crate) fn kind_roles(operator: &str, crd: &Value, namespace: Option<&str>) -> Vec<Value> {
     let kind = text(crd, "/spec/names/kind").to_lowercase();
     let (group, plural) = (text(crd, "/spec/group"), text(crd, "/spec/names/plural"));

@@ -1,8 +1,8 @@
 //! Manifests that an operator needs in a cluster: CRDs, RBAC, the Deployment, webhooks, admission
 //! policies and monitoring.
 //!
-//! A [`Model`] describes an operator, as its binary prints it; [`Model::objects`] are its objects for
-//! one cluster, [`files`] and [`kustomize`] their files. [`Rbac`] builds roles and role bindings
+//! A [`Model`] describes an operator, as its binary prints it; [`Model::objects`] are its objects
+//! for one cluster, [`files`] and [`kustomize`] their files. [`Rbac`] builds roles and role bindings
 //! from [`PolicyRule`]s, [`DeploymentManifest`] builds the Deployment, [`yaml`](fn@yaml) formats
 //! manifests as YAML, [`WebhookManifests`] builds webhook configurations with their Service,
 //! [`ValidatingPolicy`] and [`MutatingPolicy`] build admission policies, and the module `kinds`

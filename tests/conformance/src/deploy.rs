@@ -210,6 +210,15 @@ async fn an_existing_namespace_is_not_removed(plane: ControlPlane) -> opkit::Res
         "{found:?}"
     );
 
+    // A kind that the cluster does not have is reported before anything is changed.
+    let mut prometheus = settings(plane.namespace());
+    prometheus.prometheus = true;
+    prometheus.replicas = Some(3);
+    let prometheus = self::release(operator(), "1.0.1", &prometheus)?;
+    let error = deployer.deploy(&prometheus, &mut |_| {}).await.unwrap_err();
+    assert!(matches!(error, DeployError::UnknownKind { .. }), "{error}");
+    assert_eq!(members(&plane, &release).await?, found);
+
     // Another deployment of the same operator would take over its cluster-scoped objects.
     let mut elsewhere = release.clone();
     elsewhere.namespace = "kube-public".to_owned();
