@@ -174,3 +174,6 @@ pub(crate) fn config_map(operator: &str, namespace: &str) -> Value {
     }
     map
 }
+
+#[cfg(test)]
+mod tests;

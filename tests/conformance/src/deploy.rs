@@ -299,6 +299,20 @@ async fn the_shop_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
     example(&plane, shop_operator::operator(), shop).await
 }
 
+/// The Role in its own namespace is enough for an operator of one namespace.
+#[opkit::test]
+async fn a_namespaced_operator_reconciles_in_its_namespace(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::ControllerManager)?;
+    plane.start(robot_operator::operator().namespaced()).await?;
+    plane.apply(crate::robot::robot("near", 1)).await?;
+    plane
+        .eventually("near", |robot: &robot_operator::Robot| {
+            crate::robot::has_ready(robot, 1)
+        })
+        .await?;
+    Ok(())
+}
+
 /// Every example prints manifests whose objects are complete.
 #[test]
 fn all_examples_have_a_deployment_with_their_service_account() -> opkit::Result {

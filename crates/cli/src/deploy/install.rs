@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use opkit_deploy::{Change, Deployer};
+use opkit_manifests::{Part, Settings};
 use serde_json::{Value, json};
 
 use super::cluster::{ClusterArgs, show};
@@ -20,6 +21,10 @@ pub(crate) struct InstallArgs {
     operator: OperatorArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
+    /// Namespace of the operator, whose webhook converts the objects of kinds with several versions
+    /// [default: `namespace` of [package.metadata.opkit], or NAME-system]
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
     /// Let the API server validate the CRDs, and store nothing
     #[arg(long)]
     dry_run: bool,
@@ -70,14 +75,12 @@ impl InstallArgs {
         show(&cluster, printer).await?;
         let built = self.operator.build(&[], printer).await?;
         built.check()?;
-        let settings = opkit_manifests::Settings::default();
-        let mut settings = settings;
-        settings.namespace = built
-            .package
-            .as_ref()
-            .and_then(|package| package.settings.namespace.clone());
+        let package = built.package.as_ref();
+        let declared = package.and_then(|package| package.settings.namespace.clone());
+        let mut settings = Settings::default();
+        settings.namespace = self.namespace.clone().or(declared);
         let crds = built.model.objects(&settings).into_iter();
-        let crds = crds.filter(|it| it.part == opkit_manifests::Part::Crd);
+        let crds = crds.filter(|it| it.part == Part::Crd);
         let crds = crds.map(|it| it.object).collect();
         Ok((Deployer::new(cluster.client).dry_run(self.dry_run), crds))
     }

@@ -2,6 +2,7 @@
 //! until the rollout is complete.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use opkit_deploy::{Change, Progress};
@@ -14,6 +15,8 @@ pub(crate) struct Printer {
     /// Whether standard output is for the result, so that the lines go to standard error.
     to_stderr: bool,
     is_terminal: bool,
+    /// Whether the last line is to be replaced.
+    is_open: AtomicBool,
 }
 
 impl Printer {
@@ -25,6 +28,7 @@ impl Printer {
                 true => std::io::stderr().is_terminal(),
                 false => std::io::stdout().is_terminal(),
             },
+            is_open: AtomicBool::new(false),
         }
     }
 
@@ -44,6 +48,8 @@ impl Printer {
             return;
         };
         let line = labelled(&what, &text);
+        let is_open = self.is_terminal && !is_last;
+        self.is_open.store(is_open, Ordering::Relaxed);
         match (self.is_terminal, is_last) {
             (true, true) => self.write(&format!("\r\x1b[K{line}\n")),
             (true, false) => self.write(&format!("\r\x1b[K{line}")),
@@ -53,7 +59,7 @@ impl Printer {
 
     /// Ends a line that would be replaced, before an error is printed.
     pub(crate) fn break_line(&self) {
-        if self.is_terminal {
+        if self.is_open.swap(false, Ordering::Relaxed) {
             self.write("\n");
         }
     }
