@@ -105,8 +105,8 @@ impl Deployer {
     }
 }
 
-/// Reports whether a ReplicaSet or a Pod is of a Deployment. The name of a ReplicaSet is that of its
-/// Deployment and a hash.
+/// Reports whether a ReplicaSet or a Pod is of a Deployment. The name of a ReplicaSet is that of
+/// its Deployment and a hash.
 fn is_of(object: &Unstructured, deployment: &str) -> bool {
     object.owner_references().iter().any(|owner| {
         let name = owner.name.as_str();
