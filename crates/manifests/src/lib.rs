@@ -2,8 +2,8 @@
 //! policies and monitoring.
 //!
 //! A [`Model`] describes an operator, as its binary prints it; [`Model::objects`] are its objects
-//! for one cluster, [`files`] and [`kustomize`] their files. [`Rbac`] builds roles and bindings from
-//! [`PolicyRule`]s, [`DeploymentManifest`] builds the Deployment, [`yaml`](fn@yaml) formats
+//! for one cluster, [`files`] and [`kustomize`] their files. [`Rbac`] builds roles and bindings
+//! from [`PolicyRule`]s, [`DeploymentManifest`] builds the Deployment, [`yaml`](fn@yaml) formats
 //! manifests as YAML, [`WebhookManifests`] builds webhook configurations with their Service,
 //! [`ValidatingPolicy`] and [`MutatingPolicy`] build admission policies, and the module `kinds`
 //! builds the CRD of a kind that is declared with `#[opkit::kind(...)]`. The crate does no I/O and
