@@ -113,10 +113,10 @@ fn describe(progress: &Progress) -> Option<(String, String, bool)> {
         Progress::Deleted { object } => ("deleted".to_owned(), object.to_string(), true),
         Progress::Kept { name, instances } => {
             let objects = match instances {
-                1 => "1 object".to_owned(),
-                number => format!("{number} objects"),
+                1 => "1 object exists".to_owned(),
+                number => format!("{number} objects exist"),
             };
-            let text = format!("crd {name}, of which there are {objects}");
+            let text = format!("crd {name}, because {objects}");
             ("kept".to_owned(), text, true)
         }
         _ => return None,

@@ -68,18 +68,22 @@ impl RunArgs {
             .arg(port.to_string())
             .args(&self.arguments)
             .stdin(Stdio::null())
+            // Ctrl-C reaches the whole process group of the terminal. The operator gets each signal
+            // once, from here: a second signal stops it without its cleanup.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn();
         let mut child =
             child.with_context(|| format!("cannot start {}", built.executable.display()))?;
-        let status = tokio::select! {
-            status = child.wait() => status,
-            () = stop.requested() => {
-                // The process may have ended already: Ctrl-C reaches the whole process group.
-                if let Some(id) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
-                    let _ = kill_process(id, Signal::TERM);
+        let status = loop {
+            tokio::select! {
+                status = child.wait() => break status,
+                () = stop.requested() => {
+                    // The process may have ended meanwhile.
+                    if let Some(id) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+                        let _ = kill_process(id, Signal::TERM);
+                    }
                 }
-                child.wait().await
             }
         };
         let status = status.with_context(|| format!("cannot wait for {operator}"))?;

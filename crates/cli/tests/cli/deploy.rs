@@ -2,6 +2,7 @@
 //! against a control plane in another process.
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -23,7 +24,13 @@ const BINARY: &str = r#"#!/bin/sh
 directory=$(dirname "$0")
 case "$1" in
   manifests) cat "$directory/model.json" ;;
-  *) echo "$@" >> "$directory/calls"; echo "KUBECONFIG=$KUBECONFIG" >> "$directory/calls" ;;
+  *) echo "$@" >> "$directory/calls"
+     if [ -e "$directory/waits" ]; then
+       trap 'echo TERM >> "$directory/calls"; exit 0' TERM
+       trap 'echo INT >> "$directory/calls"; exit 0' INT
+       echo waiting >> "$directory/calls"
+       while true; do sleep 0.02; done
+     fi ;;
 esac
 "#;
 
@@ -244,6 +251,18 @@ async fn crds_are_installed_and_deleted_without_their_operator() {
     let calls = place.read("calls");
     let expected = "run --leader-election-namespace default --webhook-port 0 --log-level debug";
     assert!(calls.starts_with(expected), "{calls}");
+
+    // Ctrl-C reaches the whole process group; the operator gets one signal, from the command.
+    fs::write(place.root.path().join("waits"), "").unwrap();
+    let mut run = opkit(place.root.path());
+    run.args(["run", "--binary", "op"]).process_group(0);
+    run.env("KUBECONFIG", ".opkit/kubeconfig");
+    let mut run = Killed(run.stderr(Stdio::null()).spawn().unwrap());
+    wait(|| place.read("calls").ends_with("waiting\n"));
+    let group = rustix::process::Pid::from_raw(run.0.id().cast_signed()).unwrap();
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    assert!(run.0.wait().unwrap().success());
+    assert!(place.read("calls").ends_with("waiting\nTERM\n"));
 
     cluster.create_robot().await;
     let kept = place.opkit(&["uninstall"]);

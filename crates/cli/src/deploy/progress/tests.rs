@@ -30,6 +30,6 @@ fn a_kept_crd_is_shown_with_its_objects() {
     let (what, text, _) = describe(&kept).unwrap();
     assert_eq!(
         labelled(&what, &text),
-        "   kept           crd robots.opkit.dev, of which there are 1 object"
+        "   kept           crd robots.opkit.dev, because 1 object exists"
     );
 }
