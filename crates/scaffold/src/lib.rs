@@ -1,0 +1,86 @@
+//! Projects of operators: new ones, and edits of their Rust source.
+//!
+//! [`NewProject`] returns the files of a project. The other commands take the files of a project as
+//! a [`Tree`], and return [`Changes`], which are written all or not at all. Rust source is edited at
+//! the positions of a syntax tree; text that an edit does not cover stays as it is. A file that is
+//! not as expected is refused with its line and what to write by hand.
+//!
+//! # Examples
+//! ```
+//! use opkit_scaffold::{AddApi, Dependency, NewProject};
+//!
+//! let opkit = Dependency::Version("0.1".to_owned());
+//! let project = NewProject::new("robot-operator", opkit, 2026).tree()?;
+//! assert!(project.get("src/robot.rs").is_some_and(|text| text.contains("pub struct RobotSpec")));
+//!
+//! let added = AddApi::new("Arm").apply(&project)?;
+//! assert!(added.changes.diff().contains("+        .controller(arm::controller())"));
+//! # Ok::<(), opkit_scaffold::Error>(())
+//! ```
+
+mod add;
+mod built_in;
+mod diff;
+mod edit;
+mod error;
+mod items;
+mod kinds;
+mod manifest;
+mod names;
+mod new;
+mod operator;
+mod plural;
+mod remove;
+mod render;
+mod source;
+mod tree;
+
+#[cfg(test)]
+mod variants;
+
+pub use add::{AddApi, AddController, AddVersion, AddWebhook};
+pub use edit::{Edit, EditStorage};
+pub use error::{Error, Result};
+pub use new::{Dependency, License, NewProject};
+pub use plural::plural;
+pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
+pub use tree::{Change, Changes, Tree};
+
+use source::Source;
+
+/// Result of a command on a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Changes of files. They are empty if there is nothing to do.
+    pub changes: Changes,
+    /// Next step for the user.
+    pub next: Option<String>,
+}
+
+impl Outcome {
+    fn new(before: &Tree, after: &Tree) -> Self {
+        Self {
+            changes: before.changes_to(after),
+            next: None,
+        }
+    }
+
+    fn with_next(mut self, next: impl Into<String>) -> Self {
+        if !self.changes.is_empty() {
+            self.next = Some(next.into());
+        }
+        self
+    }
+}
+
+/// Returns paths and texts of the Rust sources of the package, without its tests.
+fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.files().filter(|(path, _)| path.ends_with(".rs") && !path.starts_with("tests/"))
+}
+
+/// Parses a Rust file of a project.
+fn parse(tree: &Tree, path: &str) -> Result<Source> {
+    let missing = || Error::Project(format!("there is no {path}"));
+    Source::parse(path, tree.get(path).ok_or_else(missing)?)
+}

@@ -1,0 +1,150 @@
+//! What commands read and change in a project's `Cargo.toml`.
+//!
+//! This reads tables with one `key = value` on a line, as people and cargo write them.
+
+use crate::tree::Tree;
+use crate::{Error, Result};
+
+#[cfg(test)]
+mod tests;
+
+/// Table with the settings of a project.
+const TABLE: &str = "package.metadata.opkit";
+
+/// Domain of the groups in a project that does not name one, as in kubebuilder.
+pub(crate) const DEFAULT_DOMAIN: &str = "my.domain";
+
+/// Manifest of a project.
+#[derive(Clone, Debug)]
+pub(crate) struct Manifest {
+    /// Name of the package.
+    pub(crate) package: String,
+    /// Name of the library in Rust code.
+    pub(crate) library: String,
+    /// Path of the library's root.
+    pub(crate) root: String,
+    /// Domain of the groups of its kinds.
+    pub(crate) domain: String,
+}
+
+impl Manifest {
+    pub(crate) fn of(tree: &Tree) -> Result<Self> {
+        let text = tree.get("Cargo.toml").unwrap_or_default();
+        let package = value(text, "package", "name").ok_or_else(|| {
+            let reason = "there is no [package] with a name: run opkit in the directory of an operator";
+            Error::source("Cargo.toml", 1, reason)
+        })?;
+        let library = value(text, "lib", "name");
+        let root = value(text, "lib", "path").unwrap_or_else(|| "src/lib.rs".to_owned());
+        if tree.get(&root).is_none() {
+            let reason = format!(
+                "there is no {root}: opkit edits projects whose operator() is in the library; move \
+                 it there, and call it in src/main.rs"
+            );
+            return Err(Error::Project(reason));
+        }
+        Ok(Self {
+            library: library.unwrap_or_else(|| package.replace('-', "_")),
+            package,
+            root,
+            domain: value(text, TABLE, "domain").unwrap_or_else(|| DEFAULT_DOMAIN.to_owned()),
+        })
+    }
+
+    /// Returns the path of the module in a source file: `["fleet", "robot"]` for
+    /// `src/fleet/robot.rs`. The binary and its modules have none.
+    pub(crate) fn module(&self, path: &str) -> Option<Vec<String>> {
+        if path == self.root {
+            return Some(Vec::new());
+        }
+        let (folder, _) = self.root.rsplit_once('/').unwrap_or(("", ""));
+        let relative = path.strip_prefix(folder)?.trim_start_matches('/');
+        let relative = relative.strip_suffix(".rs")?;
+        let relative = relative.strip_suffix("/mod").unwrap_or(relative);
+        if relative == "main" || relative.starts_with("bin/") {
+            return None;
+        }
+        Some(relative.split('/').map(str::to_owned).collect())
+    }
+
+    /// Returns the path of a file beside the library's root.
+    pub(crate) fn beside_root(&self, name: &str) -> String {
+        match self.root.rsplit_once('/') {
+            Some((folder, _)) => format!("{folder}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// Returns the string value of a key in a table.
+pub(crate) fn value(text: &str, table: &str, key: &str) -> Option<String> {
+    let line = lines(text, table).find(|line| line.key == key)?;
+    let value = line.value.trim();
+    let quote = value.chars().next().filter(|it| ['"', '\''].contains(it))?;
+    let rest = value.get(1..)?;
+    rest.split_once(quote).map(|(value, _)| value.to_owned())
+}
+
+/// Sets a string value in the table with the settings of a project.
+pub(crate) fn set(text: &str, key: &str, new: &str) -> String {
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    if let Some(line) = lines(text, TABLE).find(|line| line.key == key) {
+        let value = line.value.trim();
+        let quote = value.chars().next().unwrap_or('"');
+        let inner = value.get(1..).unwrap_or_default();
+        let length = inner.find(quote).map_or(value.len(), |end| end + 2);
+        let start = line.start + line.text.len() - line.value.trim_start().len();
+        let (before, after) = (text.get(..start), text.get(start + length..));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        return format!("{before}\"{new}\"{after}");
+    }
+    let entry = format!("{key} = \"{new}\"{newline}");
+    let header = format!("[{TABLE}]");
+    let found = text.lines().find(|line| line.trim() == header);
+    let table = found.and_then(|line| text.find(line).map(|start| start + line.len()));
+    match table {
+        Some(end) => {
+            let rest = text.get(end..).unwrap_or_default();
+            let next = end + rest.find('\n').map_or(rest.len(), |newline| newline + 1);
+            let (before, after) = (text.get(..next), text.get(next..));
+            format!("{}{entry}{}", before.unwrap_or_default(), after.unwrap_or_default())
+        }
+        None => {
+            let end = if text.ends_with('\n') || text.is_empty() { "" } else { newline };
+            format!("{text}{end}{newline}{header}{newline}{entry}")
+        }
+    }
+}
+
+/// Line `key = value` of a table.
+struct Line<'a> {
+    key: &'a str,
+    value: &'a str,
+    text: &'a str,
+    /// Position of the line in the file.
+    start: usize,
+}
+
+fn lines<'a>(text: &'a str, table: &str) -> impl Iterator<Item = Line<'a>> {
+    let mut is_inside = false;
+    let mut position = 0;
+    let header = format!("[{table}]");
+    text.split_inclusive('\n').filter_map(move |whole| {
+        let start = position;
+        position += whole.len();
+        let line = whole.trim_end_matches(['\n', '\r']);
+        if line.trim_start().starts_with('[') {
+            let code = line.split('#').next().unwrap_or_default();
+            is_inside = code.trim() == header;
+            return None;
+        }
+        let (key, value) = line.split_once('=')?;
+        let line = Line {
+            key: key.trim(),
+            value,
+            text: line,
+            start,
+        };
+        is_inside.then_some(line)
+    })
+}

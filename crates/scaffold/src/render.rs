@@ -1,0 +1,158 @@
+//! Texts of new files, from the templates in `templates`.
+
+use crate::manifest::Manifest;
+use crate::{names, plural};
+
+/// Width of a line, as rustfmt wraps it.
+const COLUMNS_MAX: usize = 100;
+
+/// Width of a method chain that rustfmt keeps on one line.
+const CHAIN_MAX: usize = 60;
+
+/// Replaces `{{name}}` by the value of each name. The text ends with one line break.
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = template.to_owned();
+    for (name, value) in values {
+        text = text.replace(&format!("{{{{{name}}}}}"), value);
+    }
+    let end = text.trim_end().len();
+    text.truncate(end);
+    text.push('\n');
+    text
+}
+
+/// What the files of a kind depend on.
+#[derive(Clone, Debug)]
+pub(crate) struct KindText {
+    pub(crate) kind: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) is_cluster: bool,
+    pub(crate) has_controller: bool,
+    /// Name of the library in Rust code.
+    pub(crate) library: String,
+}
+
+impl KindText {
+    pub(crate) fn module(&self) -> String {
+        names::module(&self.kind)
+    }
+
+    /// Returns the source of the kind and, if it has one, of its controller.
+    pub(crate) fn source(&self) -> String {
+        let template = match self.has_controller {
+            true => include_str!("templates/kind.rs.txt"),
+            false => include_str!("templates/kind-only.rs.txt"),
+        };
+        self.fill(template)
+    }
+
+    /// Returns the test of the kind.
+    pub(crate) fn test(&self) -> String {
+        let template = match self.has_controller {
+            true => include_str!("templates/test.rs.txt"),
+            false => include_str!("templates/test-kind-only.rs.txt"),
+        };
+        self.fill(template)
+    }
+
+    /// Returns the sample object.
+    pub(crate) fn sample(&self) -> String {
+        self.fill(include_str!("templates/sample.yaml.txt"))
+    }
+
+    /// Replaces the names that follow from the kind.
+    pub(crate) fn fill(&self, template: &str) -> String {
+        let KindText { kind, group, version, library, .. } = self;
+        let (module, words) = (self.module(), names::words(kind));
+        let mut imports = match self.has_controller {
+            true => vec![
+                format!("use {library}::operator;"),
+                format!("use {library}::{module}::{{{kind}, {kind}Spec}};"),
+            ],
+            false => vec![
+                format!("use {library}::operator;"),
+                format!("use {library}::{module}::{kind};"),
+            ],
+        };
+        imports.sort();
+        let placed = |text: &'static str| if self.is_cluster { text } else { "" };
+        let var = names::variable(kind);
+        let namespace = format!("            namespace: Some({var}.spec.namespace.clone()),\n");
+        let container: String = words.replace(' ', "-").chars().take(63).collect();
+        fill(
+            template,
+            &[
+                ("attribute", &self.attribute()),
+                ("placement", placed("    /// Namespace of its Deployment.\n    #[opkit(immutable)]\n    pub namespace: String,\n")),
+                ("test_placement", placed("        namespace: plane.namespace().to_owned(),\n")),
+                ("sample_placement", placed("  namespace: default\n")),
+                ("namespace", if self.is_cluster { &namespace } else { "" }),
+                ("imports", &imports.join("\n")),
+                ("a", article(&words)),
+                ("Kind", kind),
+                ("words", &words),
+                ("container", container.trim_end_matches('-')),
+                ("lower", &kind.to_lowercase()),
+                ("sample", &kind.to_lowercase()),
+                ("snake", &names::snake(kind)),
+                ("module", &module),
+                ("var", &var),
+                ("group", group),
+                ("version", version),
+                ("library", library),
+            ],
+        )
+    }
+
+    /// Returns the attribute of the kind. The plural is in writing unless it is regular.
+    fn attribute(&self) -> String {
+        let mut arguments = vec![
+            format!("group = \"{}\"", self.group),
+            format!("version = \"{}\"", self.version),
+        ];
+        if self.plural != plural::regular(&self.kind) {
+            arguments.push(format!("plural = \"{}\"", self.plural));
+        }
+        let scope = if self.is_cluster { "cluster" } else { "namespaced" };
+        arguments.push(scope.to_owned());
+        arguments.push(format!("status = {}Status", self.kind));
+        attribute("opkit::kind", &arguments)
+    }
+}
+
+/// Returns `a` or `an`.
+pub(crate) fn article(words: &str) -> &'static str {
+    match words.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => "an",
+        false => "a",
+    }
+}
+
+/// Returns an attribute on one line if it fits.
+pub(crate) fn attribute(path: &str, arguments: &[String]) -> String {
+    let line = format!("#[{path}({})]", arguments.join(", "));
+    match line.len() <= COLUMNS_MAX {
+        true => line,
+        false => format!("#[{path}(\n    {}\n)]", arguments.join(",\n    ")),
+    }
+}
+
+/// Returns a method chain as rustfmt writes it. `indent` is that of its statement.
+pub(crate) fn chain(root: &str, links: &[String], indent: usize) -> String {
+    let line = format!("{root}{}", links.concat());
+    match line.len() <= CHAIN_MAX || links.len() < 2 && line.len() + indent < COLUMNS_MAX {
+        true => line,
+        false => {
+            let space = " ".repeat(indent + 4);
+            let links = links.iter().map(|link| format!("\n{space}{link}"));
+            format!("{root}{}", links.collect::<String>())
+        }
+    }
+}
+
+/// Returns the values that describe the project.
+pub(crate) fn of_project(manifest: &Manifest) -> [(&'static str, &str); 2] {
+    [("name", &manifest.package), ("library", &manifest.library)]
+}
