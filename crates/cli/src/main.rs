@@ -14,6 +14,7 @@ mod kubeconfig;
 mod migrate;
 mod output;
 mod shell;
+mod project;
 mod signals;
 
 use std::ffi::OsString;
@@ -41,6 +42,18 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Create an operator in a new directory
+    New(project::NewArgs),
+    /// Create an operator in the current directory
+    Init(project::InitArgs),
+    /// Add a kind, version, webhook or controller to an operator
+    #[command(subcommand)]
+    Add(project::AddCommand),
+    /// Change switches of an operator
+    Edit(project::EditArgs),
+    /// Remove what `add` adds
+    #[command(subcommand)]
+    Remove(project::RemoveCommand),
     /// Build an operator and run it on an embedded control plane; rebuild and restart it after each
     /// edit
     Dev {
@@ -170,6 +183,11 @@ fn main() -> ExitCode {
 impl Command {
     async fn run(self) -> Result<()> {
         match self {
+            Self::New(args) => project::new(args),
+            Self::Init(args) => project::init(args),
+            Self::Add(command) => command.run(),
+            Self::Edit(args) => project::edit(args),
+            Self::Remove(command) => command.run(),
             Self::Dev {
                 operator,
                 control_plane,
@@ -228,7 +246,7 @@ fn finish(future: impl Future<Output = Result<ExitCode>>) -> ExitCode {
         });
     outcome.unwrap_or_else(|error| {
         report(&error);
-        ExitCode::FAILURE
+        project::exit_code(&error)
     })
 }
 

@@ -125,10 +125,13 @@ impl Workshop {
     fn check_unused(&self, name: &str) -> Result<()> {
         let source = parse(&self.tree, &self.place.file)?;
         for item in operator::items(&source, &self.place.inline) {
-            let is_import = items::imported(std::slice::from_ref(item)).iter().any(|it| it == name);
+            let is_import = items::imported(std::slice::from_ref(item))
+                .iter()
+                .any(|it| it == name);
             if is_import || defined(item).is_some_and(|it| it == name) {
                 let line = syn::spanned::Spanned::span(item);
-                let reason = format!("`{name}` is the name of something else here: choose another kind");
+                let reason =
+                    format!("`{name}` is the name of something else here: choose another kind");
                 return Err(source.refuse(line, reason));
             }
         }
@@ -210,7 +213,11 @@ pub(crate) fn append(source: &Source, text: &str, edits: &mut Edits) {
             edits.insert(start, format!("{text}\n"));
         }
         None => {
-            let end = if source.text.ends_with('\n') { "" } else { "\n" };
+            let end = if source.text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
             edits.insert(source.text.len(), format!("{end}{text}"));
         }
     }
@@ -241,14 +248,19 @@ impl Target {
             names::check_kind_name(kind)?;
             let is_path = syn::parse_str::<syn::Path>(path).is_ok();
             if !is_path || path.rsplit("::").next() != Some(kind) {
-                let reason = format!("this is not the path of the type {kind}, such as cert_manager::{kind}");
+                let reason = format!(
+                    "this is not the path of the type {kind}, such as cert_manager::{kind}"
+                );
                 return Err(Error::argument("--path", path, reason));
             }
             return Ok(Self::foreign(shop, kind, path.to_owned()));
         }
         if let Some(own) = shop.own_kind(kind, group)? {
             if own.inline > 0 || own.module.is_empty() {
-                let reason = format!("{kind} is not in a file of its own, to which opkit adds functions: move it to src/{}.rs", names::module(kind));
+                let reason = format!(
+                    "{kind} is not in a file of its own, to which opkit adds functions: move it to src/{}.rs",
+                    names::module(kind)
+                );
                 return Err(Error::source(&own.file, 1, reason));
             }
             return Ok(Self {
@@ -262,8 +274,12 @@ impl Target {
             let path = format!("opkit::k8s_openapi::{}", found.path);
             return Ok(Self::foreign(shop, kind, path));
         }
-        let group = group.map(|group| format!(" of the group {group}")).unwrap_or_default();
-        let reason = format!("neither this project nor Kubernetes has this kind{group}: for a type of another crate add --path, such as --path cert_manager::Certificate");
+        let group = group
+            .map(|group| format!(" of the group {group}"))
+            .unwrap_or_default();
+        let reason = format!(
+            "neither this project nor Kubernetes has this kind{group}: for a type of another crate add --path, such as --path cert_manager::Certificate"
+        );
         Err(Error::argument("--kind", kind, reason))
     }
 
@@ -299,20 +315,33 @@ impl Target {
             return match items::imported(&source.file.items).contains(&self.kind) {
                 true => Ok(()),
                 false => {
-                    let reason = format!("this file exists, but does not import {}: rename it", self.kind);
+                    let reason = format!(
+                        "this file exists, but does not import {}: rename it",
+                        self.kind
+                    );
                     Err(Error::source(&self.file, 1, reason))
                 }
             };
         }
         shop.check_free(&self.module)?;
-        let mut imports = [format!("use {import};"), "use opkit::prelude::*;".to_owned()];
+        let mut imports = [
+            format!("use {import};"),
+            "use opkit::prelude::*;".to_owned(),
+        ];
         imports.sort();
-        let text = format!("//! What the operator does with the kind `{}`.\n\n{}\n", self.kind, imports.join("\n"));
+        let text = format!(
+            "//! What the operator does with the kind `{}`.\n\n{}\n",
+            self.kind,
+            imports.join("\n")
+        );
         shop.tree.insert(&self.file, text);
         let test = format!("tests/{}.rs", self.module);
         if shop.tree.get(&test).is_none() {
             let template = include_str!("templates/foreign-test.rs.txt");
-            let values = [("Kind", self.kind.as_str()), ("library", &shop.manifest.library)];
+            let values = [
+                ("Kind", self.kind.as_str()),
+                ("library", &shop.manifest.library),
+            ];
             let text = crate::render::fill(template, &values);
             shop.tree.insert(test, text);
         }

@@ -52,7 +52,10 @@ pub(crate) fn find(
     let mut groups: Vec<_> = found.iter().map(|it| it.group).collect();
     groups.dedup();
     if groups.len() > 1 {
-        let reason = format!("this kind is in the groups {}: add --group", groups.join(" and "));
+        let reason = format!(
+            "this kind is in the groups {}: add --group",
+            groups.join(" and ")
+        );
         return Err(Error::argument("--kind", kind, reason));
     }
     Ok(found

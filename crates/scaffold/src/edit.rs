@@ -115,7 +115,8 @@ impl EditStorage {
         })?;
         let plural = kind.string("plural");
         let plural = plural.unwrap_or_else(|| crate::plural::regular(&kind.name));
-        let next = format!("release; then `opkit migrate storage {plural}` rewrites the stored objects");
+        let next =
+            format!("release; then `opkit migrate storage {plural}` rewrites the stored objects");
         Ok(Outcome::new(tree, &shop.tree).with_next(next))
     }
 }

@@ -29,7 +29,8 @@ pub(crate) fn add_module(source: &Source, name: &str, edits: &mut Edits) {
         return add_first(source, &line, edits);
     };
     let group = items.iter().skip(start).take_while(is_mod);
-    let before = group.filter(|item| matches!(item, Item::Mod(it) if it.ident.to_string().as_str() < name));
+    let before =
+        group.filter(|item| matches!(item, Item::Mod(it) if it.ident.to_string().as_str() < name));
     insert_in_group(source, before.last(), items.get(start), &line, edits);
 }
 
@@ -125,13 +126,23 @@ pub(crate) fn add_use(
             key < line.trim_end_matches(';')
         };
         let before = group.iter().filter(sorts_before).next_back();
-        insert_in_group(source, before.copied(), group.first().copied(), &line, edits);
+        insert_in_group(
+            source,
+            before.copied(),
+            group.first().copied(),
+            &line,
+            edits,
+        );
     } else if let Some((last, _)) = uses.last() {
         let range = source.range(last);
         let indent = source.indent(range.start);
         let end = source.comment_end(range.end).unwrap_or(range.end);
         edits.insert(end, format!("\n\n{indent}{line}"));
-    } else if let Some(module) = items.iter().rev().find(|item| matches!(item, Item::Mod(it) if it.content.is_none())) {
+    } else if let Some(module) = items
+        .iter()
+        .rev()
+        .find(|item| matches!(item, Item::Mod(it) if it.content.is_none()))
+    {
         let range = source.range(module);
         let end = source.comment_end(range.end).unwrap_or(range.end);
         let indent = source.indent(range.start);
@@ -284,8 +295,12 @@ fn walk(
             }
             all
         }
-        UseTree::Name(it) => leaf(source, tree, &it.ident, &it.ident, path, is_removed, removed),
-        UseTree::Rename(it) => leaf(source, tree, &it.ident, &it.rename, path, is_removed, removed),
+        UseTree::Name(it) => leaf(
+            source, tree, &it.ident, &it.ident, path, is_removed, removed,
+        ),
+        UseTree::Rename(it) => leaf(
+            source, tree, &it.ident, &it.rename, path, is_removed, removed,
+        ),
         UseTree::Glob(_) => {
             let is = is_removed(path, "*");
             if is {

@@ -76,7 +76,8 @@ impl Outcome {
 
 /// Returns paths and texts of the Rust sources of the package, without its tests.
 fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
-    tree.files().filter(|(path, _)| path.ends_with(".rs") && !path.starts_with("tests/"))
+    tree.files()
+        .filter(|(path, _)| path.ends_with(".rs") && !path.starts_with("tests/"))
 }
 
 /// Parses a Rust file of a project.

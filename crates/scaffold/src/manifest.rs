@@ -31,7 +31,8 @@ impl Manifest {
     pub(crate) fn of(tree: &Tree) -> Result<Self> {
         let text = tree.get("Cargo.toml").unwrap_or_default();
         let package = value(text, "package", "name").ok_or_else(|| {
-            let reason = "there is no [package] with a name: run opkit in the directory of an operator";
+            let reason =
+                "there is no [package] with a name: run opkit in the directory of an operator";
             Error::source("Cargo.toml", 1, reason)
         })?;
         let library = value(text, "lib", "name");
@@ -107,10 +108,18 @@ pub(crate) fn set(text: &str, key: &str, new: &str) -> String {
             let rest = text.get(end..).unwrap_or_default();
             let next = end + rest.find('\n').map_or(rest.len(), |newline| newline + 1);
             let (before, after) = (text.get(..next), text.get(next..));
-            format!("{}{entry}{}", before.unwrap_or_default(), after.unwrap_or_default())
+            format!(
+                "{}{entry}{}",
+                before.unwrap_or_default(),
+                after.unwrap_or_default()
+            )
         }
         None => {
-            let end = if text.ends_with('\n') || text.is_empty() { "" } else { newline };
+            let end = if text.ends_with('\n') || text.is_empty() {
+                ""
+            } else {
+                newline
+            };
             format!("{text}{end}{newline}{header}{newline}{entry}")
         }
     }

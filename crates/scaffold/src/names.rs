@@ -7,14 +7,64 @@ mod tests;
 
 /// Names that the modules of a project use, and that a kind would hide.
 const TAKEN: &[&str] = &[
-    "Action", "Admission", "AdmissionRequest", "AnyController", "Arc", "BTreeMap", "Box",
-    "Capability", "Cleanup", "Condition", "ConditionStatus", "Conditions", "Container", "Context",
-    "ControlPlane", "Controller", "CustomResource", "Default", "Deployment", "DeploymentSpec",
-    "Duration", "Err", "Error", "EventType", "From", "Into", "KubeSchema", "LabelSelector",
-    "MapContext", "None", "Normal", "ObjectKey", "ObjectMeta", "Ok", "Operator", "Option",
-    "PodSpec", "PodTemplateSpec", "PolicyRule", "Quantity", "QuantityExt", "Readiness", "Reference",
-    "Request", "ResourceExt", "Result", "RunContext", "Runnable", "Selection", "Self", "Some",
-    "StateContext", "String", "TypedClient", "Vec", "Warning", "Webhook", "WebhookContext",
+    "Action",
+    "Admission",
+    "AdmissionRequest",
+    "AnyController",
+    "Arc",
+    "BTreeMap",
+    "Box",
+    "Capability",
+    "Cleanup",
+    "Condition",
+    "ConditionStatus",
+    "Conditions",
+    "Container",
+    "Context",
+    "ControlPlane",
+    "Controller",
+    "CustomResource",
+    "Default",
+    "Deployment",
+    "DeploymentSpec",
+    "Duration",
+    "Err",
+    "Error",
+    "EventType",
+    "From",
+    "Into",
+    "KubeSchema",
+    "LabelSelector",
+    "MapContext",
+    "None",
+    "Normal",
+    "ObjectKey",
+    "ObjectMeta",
+    "Ok",
+    "Operator",
+    "Option",
+    "PodSpec",
+    "PodTemplateSpec",
+    "PolicyRule",
+    "Quantity",
+    "QuantityExt",
+    "Readiness",
+    "Reference",
+    "Request",
+    "ResourceExt",
+    "Result",
+    "RunContext",
+    "Runnable",
+    "Selection",
+    "Self",
+    "Some",
+    "StateContext",
+    "String",
+    "TypedClient",
+    "Vec",
+    "Warning",
+    "Webhook",
+    "WebhookContext",
 ];
 
 /// Names that a module cannot have: keywords, files of a project, and crates.
@@ -33,7 +83,8 @@ pub(crate) fn check_kind(kind: &str) -> Result<()> {
         && kind.len() <= 63
         && kind.chars().all(|c| c.is_ascii_alphanumeric());
     if !is_valid {
-        let reason = "a kind is letters and digits, and starts with an upper-case letter, such as Robot";
+        let reason =
+            "a kind is letters and digits, and starts with an upper-case letter, such as Robot";
         return Err(Error::argument("--kind", kind, reason));
     }
     if TAKEN.contains(&kind) {
@@ -161,7 +212,9 @@ pub(crate) fn snake(kind: &str) -> String {
     for (index, letter) in letters.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|it| letters.get(it));
         let is_after_lower = before.is_some_and(|it| !it.is_ascii_uppercase());
-        let is_before_lower = letters.get(index + 1).is_some_and(|it| it.is_ascii_lowercase());
+        let is_before_lower = letters
+            .get(index + 1)
+            .is_some_and(|it| it.is_ascii_lowercase());
         if letter.is_ascii_uppercase() && index > 0 && (is_after_lower || is_before_lower) {
             snake.push('_');
         }
@@ -182,7 +235,15 @@ pub(crate) fn module(kind: &str) -> String {
 /// Returns the variable for an object of a kind. Long names would make lines too long.
 pub(crate) fn variable(kind: &str) -> String {
     let name = module(kind);
-    let is_taken = ["cx", "status", "deployment", "labels", "container", "plane", "spec"];
+    let is_taken = [
+        "cx",
+        "status",
+        "deployment",
+        "labels",
+        "container",
+        "plane",
+        "spec",
+    ];
     match name.len() <= 14 && !is_taken.contains(&name.as_str()) {
         true => name,
         false => "object".to_owned(),
@@ -201,7 +262,8 @@ pub(crate) fn check_kind_name(kind: &str) -> Result<()> {
     match is_valid {
         true => Ok(()),
         false => {
-            let reason = "a kind is letters and digits, and starts with an upper-case letter, such as Robot";
+            let reason =
+                "a kind is letters and digits, and starts with an upper-case letter, such as Robot";
             Err(Error::argument("--kind", kind, reason))
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::render::{self, KindText, fill};
 use crate::tree::Tree;
-use crate::{Error, Result, manifest, names, plural};
+use crate::{Error, Outcome, Result, manifest, names, plural};
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +75,8 @@ pub struct NewProject {
     pub is_workspace: bool,
     /// Year of the copyright.
     pub year: i16,
+    /// Text of a `Cargo.lock` with the versions that the library is tested with.
+    pub lock_file: Option<String>,
 }
 
 impl NewProject {
@@ -92,7 +94,21 @@ impl NewProject {
             opkit,
             is_workspace: false,
             year,
+            lock_file: None,
         }
+    }
+
+    /// Returns the creation of the files of the project, except those that exist already and stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// If an option is not valid.
+    pub fn apply(&self, is_kept: impl Fn(&str) -> bool) -> Result<Outcome> {
+        let mut tree = Tree::default();
+        for (path, text) in self.tree()?.files().filter(|(path, _)| !is_kept(path)) {
+            tree.insert(path, text);
+        }
+        Ok(Outcome::new(&Tree::default(), &tree))
     }
 
     /// Returns the files of the project.
@@ -110,11 +126,17 @@ impl NewProject {
         tree.insert(".gitignore", include_str!("templates/gitignore.txt"));
         tree.insert("README.md", self.readme(&text));
         tree.insert(format!("config/samples/{module}.yaml"), text.sample());
-        tree.insert("src/main.rs", text.fill(include_str!("templates/main.rs.txt")));
+        tree.insert(
+            "src/main.rs",
+            text.fill(include_str!("templates/main.rs.txt")),
+        );
         tree.insert("src/lib.rs", self.library(&text));
         tree.insert(format!("src/{module}.rs"), text.source());
         let sound = include_str!("templates/sound.rs.txt");
         tree.insert(format!("tests/{module}.rs"), text.test() + sound);
+        if let Some(lock_file) = &self.lock_file {
+            tree.insert("Cargo.lock", lock_file);
+        }
         if let Some(license) = self.license_text()? {
             tree.insert("LICENSE", license);
         }
@@ -129,11 +151,15 @@ impl NewProject {
         names::check_kind(&kind).map_err(|error| match self.kind {
             Some(_) => error,
             None => {
-                let reason = format!("the kind {kind} does not work as a name: choose one with --kind");
+                let reason =
+                    format!("the kind {kind} does not work as a name: choose one with --kind");
                 Error::argument("NAME", &self.name, reason)
             }
         })?;
-        let version = self.version.clone().unwrap_or_else(|| DEFAULT_VERSION.to_owned());
+        let version = self
+            .version
+            .clone()
+            .unwrap_or_else(|| DEFAULT_VERSION.to_owned());
         names::check_version(&version)?;
         let group = self.group.clone().unwrap_or_else(|| kind.to_lowercase());
         Ok(KindText {

@@ -276,7 +276,9 @@ fn inner(expression: &Expr) -> Option<&Expr> {
         Expr::Try(it) => inner(&it.expr),
         Expr::Call(it) if !chain::is_constructor(&it.func) && it.args.len() == 1 => {
             let name = tokens(&it.func);
-            ["Ok", "Some"].contains(&name.as_str()).then(|| inner(it.args.first()?))?
+            ["Ok", "Some"]
+                .contains(&name.as_str())
+                .then(|| inner(it.args.first()?))?
         }
         Expr::MethodCall(it) if !it.attrs.is_empty() => None,
         other => Some(other),

@@ -51,7 +51,8 @@ pub fn plural(kind: &str) -> String {
     if let Some(found) = words().find(|it| it.singular == word) {
         return found.plural.to_owned();
     }
-    let is_plural = |it: &Word| it.is_known_plural && it.plural == word || it.second == Some(word.as_str());
+    let is_plural =
+        |it: &Word| it.is_known_plural && it.plural == word || it.second == Some(word.as_str());
     if words().any(|it| is_plural(&it)) {
         return word;
     }

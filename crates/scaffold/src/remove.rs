@@ -124,8 +124,15 @@ fn remove_test(shop: &mut Workshop, module: &str, name: &str) -> Result<()> {
 
 /// Returns file and line of the first use of a name, or of a path that starts with a module, in the
 /// sources and tests of the project.
-fn first_use(shop: &Workshop, names: &[&str], module: Option<&str>) -> Option<(String, usize, String)> {
-    let tests = shop.tree.files().filter(|(path, _)| path.starts_with("tests/") && path.ends_with(".rs"));
+fn first_use(
+    shop: &Workshop,
+    names: &[&str],
+    module: Option<&str>,
+) -> Option<(String, usize, String)> {
+    let tests = shop
+        .tree
+        .files()
+        .filter(|(path, _)| path.starts_with("tests/") && path.ends_with(".rs"));
     for (path, text) in sources(&shop.tree).chain(tests) {
         let Ok(tokens) = text.parse::<TokenStream>() else {
             continue;

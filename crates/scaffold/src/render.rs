@@ -1,6 +1,5 @@
 //! Texts of new files, from the templates in `templates`.
 
-use crate::manifest::Manifest;
 use crate::{names, plural};
 
 /// Width of a line, as rustfmt wraps it.
@@ -64,7 +63,13 @@ impl KindText {
 
     /// Replaces the names that follow from the kind.
     pub(crate) fn fill(&self, template: &str) -> String {
-        let KindText { kind, group, version, library, .. } = self;
+        let KindText {
+            kind,
+            group,
+            version,
+            library,
+            ..
+        } = self;
         let (module, words) = (self.module(), names::words(kind));
         let mut imports = match self.has_controller {
             true => vec![
@@ -80,13 +85,24 @@ impl KindText {
         let placed = |text: &'static str| if self.is_cluster { text } else { "" };
         let var = names::variable(kind);
         let namespace = format!("            namespace: Some({var}.spec.namespace.clone()),\n");
+        let ready = format!(".eventually(\"one\", |{var}: &{kind}| {var}.is_ready())");
+        let eventually = chain("plane", &[ready, ".await".to_owned()], 4);
         let container: String = words.replace(' ', "-").chars().take(63).collect();
         fill(
             template,
             &[
                 ("attribute", &self.attribute()),
-                ("placement", placed("    /// Namespace of its Deployment.\n    #[opkit(immutable)]\n    pub namespace: String,\n")),
-                ("test_placement", placed("        namespace: plane.namespace().to_owned(),\n")),
+                ("eventually", &eventually),
+                (
+                    "placement",
+                    placed(
+                        "    /// Namespace of its Deployment.\n    #[opkit(immutable)]\n    pub namespace: String,\n",
+                    ),
+                ),
+                (
+                    "test_placement",
+                    placed("        namespace: plane.namespace().to_owned(),\n"),
+                ),
                 ("sample_placement", placed("  namespace: default\n")),
                 ("namespace", if self.is_cluster { &namespace } else { "" }),
                 ("imports", &imports.join("\n")),
@@ -115,7 +131,11 @@ impl KindText {
         if self.plural != plural::regular(&self.kind) {
             arguments.push(format!("plural = \"{}\"", self.plural));
         }
-        let scope = if self.is_cluster { "cluster" } else { "namespaced" };
+        let scope = if self.is_cluster {
+            "cluster"
+        } else {
+            "namespaced"
+        };
         arguments.push(scope.to_owned());
         arguments.push(format!("status = {}Status", self.kind));
         attribute("opkit::kind", &arguments)
@@ -150,9 +170,4 @@ pub(crate) fn chain(root: &str, links: &[String], indent: usize) -> String {
             format!("{root}{}", links.collect::<String>())
         }
     }
-}
-
-/// Returns the values that describe the project.
-pub(crate) fn of_project(manifest: &Manifest) -> [(&'static str, &str); 2] {
-    [("name", &manifest.package), ("library", &manifest.library)]
 }

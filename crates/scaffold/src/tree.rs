@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::diff::Line;
 use crate::{Error, Result};
 
 mod write;
@@ -54,9 +55,13 @@ impl Tree {
             let kind = entry.file_type().map_err(failed)?;
             if kind.is_dir() {
                 self.read_folder(directory, &name)?;
-            } else if [".rs", ".yaml", ".yml"].iter().any(|end| name.ends_with(end)) {
+            } else if [".rs", ".yaml", ".yml"]
+                .iter()
+                .any(|end| name.ends_with(end))
+            {
                 let path = entry.path();
-                let text = fs::read_to_string(&path).map_err(|cause| Error::Read { path, cause })?;
+                let text =
+                    fs::read_to_string(&path).map_err(|cause| Error::Read { path, cause })?;
                 self.insert(name, text);
             }
         }
@@ -121,6 +126,21 @@ pub struct Change {
     pub before: Option<String>,
     /// Text after the change; `None` if the file is deleted.
     pub after: Option<String>,
+}
+
+impl Change {
+    /// Returns the lines that were removed and added, each after its sign.
+    pub fn changed_lines(&self) -> Vec<String> {
+        let before = self.before.as_deref().unwrap_or_default();
+        let after = self.after.as_deref().unwrap_or_default();
+        let lines = crate::diff::lines(before, after).into_iter();
+        let lines = lines.filter_map(|line| match line {
+            Line::Same(_) => None,
+            Line::Removed(line) => Some(format!("- {}", line.trim_end())),
+            Line::Added(line) => Some(format!("+ {}", line.trim_end())),
+        });
+        lines.collect()
+    }
 }
 
 /// Changes of a command, sorted by path. Nothing is written before [`Changes::write`].

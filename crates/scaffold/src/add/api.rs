@@ -89,7 +89,11 @@ impl AddApi {
         if let Some(group) = &self.group
             && names::group(group, &shop.manifest.domain)? != kind.group()
         {
-            let reason = format!("the kind {} exists in the group {}", kind.name, kind.group());
+            let reason = format!(
+                "the kind {} exists in the group {}",
+                kind.name,
+                kind.group()
+            );
             return Err(Error::source(&kind.file, line, reason));
         }
         let version = self.version.clone().unwrap_or_else(|| kind.version());
@@ -103,7 +107,10 @@ impl AddApi {
             return Err(Error::source(&kind.file, line, reason));
         }
         if self.controller && !self.has_controller(shop, kind)? {
-            let reason = format!("the kind {0} exists without a controller: `opkit add controller --kind {0}` adds one", kind.name);
+            let reason = format!(
+                "the kind {0} exists without a controller: `opkit add controller --kind {0}` adds one",
+                kind.name
+            );
             return Err(Error::source(&kind.file, line, reason));
         }
         Ok(kind.path())
@@ -116,7 +123,10 @@ impl AddApi {
 
     /// Creates the files of the kind, and returns its module.
     fn create(&self, shop: &mut Workshop) -> Result<String> {
-        let version = self.version.clone().unwrap_or_else(|| DEFAULT_VERSION.to_owned());
+        let version = self
+            .version
+            .clone()
+            .unwrap_or_else(|| DEFAULT_VERSION.to_owned());
         names::check_version(&version)?;
         if let Some(plural) = &self.plural {
             names::check_plural(plural)?;
@@ -126,7 +136,10 @@ impl AddApi {
             let reason = "the operator watches one namespace, and cannot watch a kind without one";
             return Err(Error::argument("--cluster-scoped", &self.kind, reason));
         }
-        let plural = self.plural.clone().unwrap_or_else(|| plural::plural(&self.kind));
+        let plural = self
+            .plural
+            .clone()
+            .unwrap_or_else(|| plural::plural(&self.kind));
         let text = KindText {
             kind: self.kind.clone(),
             group: self.group_in(shop)?,
@@ -140,7 +153,10 @@ impl AddApi {
         shop.check_free(&module)?;
         shop.check_unused(&self.kind)?;
         let files = [
-            (shop.manifest.beside_root(&format!("{module}.rs")), text.source()),
+            (
+                shop.manifest.beside_root(&format!("{module}.rs")),
+                text.source(),
+            ),
             (format!("tests/{module}.rs"), text.test()),
             (format!("config/samples/{module}.yaml"), text.sample()),
         ];
@@ -170,7 +186,10 @@ impl AddApi {
             [] => names::group(&self.kind.to_lowercase(), domain),
             [group] => Ok(group.clone()),
             several => {
-                let reason = format!("the kinds here are in the groups {}: add --group", several.join(" and "));
+                let reason = format!(
+                    "the kinds here are in the groups {}: add --group",
+                    several.join(" and ")
+                );
                 Err(Error::argument("--kind", &self.kind, reason))
             }
         }

@@ -47,7 +47,10 @@ impl AddController {
         if function(&source.file.items, &name).is_none() {
             let text = self.text(&shop, &target, &name, &items::imported(&source.file.items))?;
             if let Some(existing) = function(&source.file.items, &reconcile_name(&name)) {
-                let reason = format!("there is a function `{}` already, but no `{name}`: write `pub fn {name}()` by hand", existing.sig.ident);
+                let reason = format!(
+                    "there is a function `{}` already, but no `{name}`: write `pub fn {name}()` by hand",
+                    existing.sig.ident
+                );
                 return Err(source.refuse(existing.sig.ident.span(), reason));
             }
             shop.edit(&target.file, |source, edits| {
@@ -72,7 +75,10 @@ impl AddController {
         let has_other = calls
             .iter()
             .any(|it| it.method == "controller" && it.arguments.contains(&own));
-        let name = self.name.as_deref().filter(|_| has_other || function != "controller");
+        let name = self
+            .name
+            .as_deref()
+            .filter(|_| has_other || function != "controller");
         let mut links = Vec::new();
         links.extend(name.map(|name| format!(".named(\"{name}\")")));
         links.push(".into()".to_owned());
@@ -111,12 +117,22 @@ pub(crate) fn function_name(name: Option<&str>) -> Result<String> {
         return Ok("controller".to_owned());
     };
     let function = name.replace('-', "_");
-    let is_label = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    let is_free = !["reconcile", "webhook", "check", "set_defaults", "desired_deployment"].contains(&function.as_str());
+    let is_label = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_free = ![
+        "reconcile",
+        "webhook",
+        "check",
+        "set_defaults",
+        "desired_deployment",
+    ]
+    .contains(&function.as_str());
     match is_label && is_free && syn::parse_str::<syn::Ident>(&function).is_ok() {
         true => Ok(function),
         false => {
-            let reason = "a controller is named by lower-case letters, digits and `-`, such as scaler";
+            let reason =
+                "a controller is named by lower-case letters, digits and `-`, such as scaler";
             Err(Error::argument("--name", name, reason))
         }
     }

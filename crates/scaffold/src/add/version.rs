@@ -45,7 +45,14 @@ const OF_HUB: [&str; 15] = [
 ];
 
 /// Names of the prelude that fields have.
-const PRELUDE: [&str; 6] = ["Arc", "BTreeMap", "Condition", "Conditions", "Duration", "Quantity"];
+const PRELUDE: [&str; 6] = [
+    "Arc",
+    "BTreeMap",
+    "Condition",
+    "Conditions",
+    "Duration",
+    "Quantity",
+];
 
 impl AddVersion {
     /// Returns the changes of a project.
@@ -61,20 +68,30 @@ impl AddVersion {
             return Ok(Outcome::default());
         }
         if names::priority(&self.version) < names::priority(&old) {
-            let reason = format!("it is older than {old}, the newest version of {}; opkit adds newer ones", kind.name);
+            let reason = format!(
+                "it is older than {old}, the newest version of {}; opkit adds newer ones",
+                kind.name
+            );
             return Err(Error::argument("--version", &self.version, reason));
         }
         if kind.inline > 0 || kind.module.is_empty() {
-            let reason = format!("{} is not in a file of its own, beside which its versions are: move it to src/{}.rs", kind.name, names::module(&kind.name));
+            let reason = format!(
+                "{} is not in a file of its own, beside which its versions are: move it to src/{}.rs",
+                kind.name,
+                names::module(&kind.name)
+            );
             return Err(Error::source(&kind.file, 1, reason));
         }
         let source = parse(&shop.tree, &kind.file)?;
         if let Some(module) = items::module(&source.file.items, &old) {
-            let reason = format!("there is a module `{old}` already, which is not in versions(...)");
+            let reason =
+                format!("there is a module `{old}` already, which is not in versions(...)");
             return Err(source.refuse(module.ident.span(), reason));
         }
         let folder = kind.file.strip_suffix("/mod.rs");
-        let folder = folder.or(kind.file.strip_suffix(".rs")).unwrap_or(&kind.file);
+        let folder = folder
+            .or(kind.file.strip_suffix(".rs"))
+            .unwrap_or(&kind.file);
         let path = format!("{folder}/{old}.rs");
         if shop.tree.get(&path).is_some() {
             return Err(Error::source(&path, 1, "this file exists: rename it"));
@@ -93,7 +110,8 @@ impl AddVersion {
             "change {} and release; then `opkit edit storage {version} --kind {}`, release, `opkit migrate storage {}`",
             kind.spec,
             kind.name,
-            kind.string("plural").unwrap_or_else(|| crate::plural::regular(&kind.name))
+            kind.string("plural")
+                .unwrap_or_else(|| crate::plural::regular(&kind.name))
         );
         Ok(Outcome::new(tree, &shop.tree).with_next(next))
     }
@@ -140,7 +158,10 @@ pub(crate) fn with_arguments(source: &Source, kind: &Kind, new: &[(&str, String)
                 edits.delete(from - start..argument.range.end - start);
             }
             Some(text) => {
-                edits.replace(argument.range.start - start..argument.range.end - start, text);
+                edits.replace(
+                    argument.range.start - start..argument.range.end - start,
+                    text,
+                );
             }
             None => {}
         }
@@ -157,7 +178,11 @@ pub(crate) fn with_arguments(source: &Source, kind: &Kind, new: &[(&str, String)
     }
     let is_crlf = source.text.contains("\r\n");
     let text = edits.apply(text);
-    if is_crlf { text.replace("\r\n", "\n") } else { text }
+    if is_crlf {
+        text.replace("\r\n", "\n")
+    } else {
+        text
+    }
 }
 
 /// Returns the file of the version that was the hub.
@@ -169,7 +194,10 @@ fn old_version(source: &Source, kind: &Kind) -> Result<String> {
     let mut waiting = vec![kind.spec.clone()];
     let mut used = BTreeSet::new();
     while let Some(name) = waiting.pop() {
-        let Some(item) = items.iter().find(|item| super::defined(item).as_ref() == Some(&name)) else {
+        let Some(item) = items
+            .iter()
+            .find(|item| super::defined(item).as_ref() == Some(&name))
+        else {
             continue;
         };
         let is_spec = name == kind.spec;
@@ -188,8 +216,16 @@ fn old_version(source: &Source, kind: &Kind) -> Result<String> {
         .filter(|name| used.contains(name) && !copied.contains(name))
         .collect();
     imports.extend(shared.into_iter().map(|name| format!("use super::{name};")));
-    imports.sort_by_key(|line| (line.starts_with("use super") || line.starts_with("use crate"), line.clone()));
-    let mut text = format!("//! The version `{old}` of the kind `{}`. It does not change any more.\n\n", kind.name);
+    imports.sort_by_key(|line| {
+        (
+            line.starts_with("use super") || line.starts_with("use crate"),
+            line.clone(),
+        )
+    });
+    let mut text = format!(
+        "//! The version `{old}` of the kind `{}`. It does not change any more.\n\n",
+        kind.name
+    );
     if !imports.is_empty() {
         text += &imports.join("\n");
         text += "\n\n";
@@ -300,7 +336,10 @@ fn imports(items: &[Item], used: &BTreeSet<String>) -> Vec<String> {
                 }
             }
             UseTree::Group(group) => {
-                group.items.iter().for_each(|tree| walk(tree, path, used, found));
+                group
+                    .items
+                    .iter()
+                    .for_each(|tree| walk(tree, path, used, found));
             }
             _ => {}
         }
@@ -327,7 +366,9 @@ fn add_sample(tree: &mut Tree, kind: &Kind, version: &str) {
     let Some(text) = tree.get(&path).map(str::to_owned) else {
         return;
     };
-    let is_kind = text.lines().any(|line| line.trim_end() == format!("kind: {}", kind.name));
+    let is_kind = text
+        .lines()
+        .any(|line| line.trim_end() == format!("kind: {}", kind.name));
     if is_kind && text.lines().any(|line| line.trim_end() == old) && tree.get(&copy).is_none() {
         let new = format!("apiVersion: {}/{version}", kind.group());
         tree.insert(copy, text.clone());

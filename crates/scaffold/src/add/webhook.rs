@@ -73,7 +73,10 @@ impl AddWebhook {
             self.check_versions(&shop)?;
         }
         let wanted = [(self.defaulting, DEFAULTING), (self.validation, VALIDATION)];
-        let wanted: Vec<Part> = wanted.into_iter().filter_map(|(is, part)| is.then_some(part)).collect();
+        let wanted: Vec<Part> = wanted
+            .into_iter()
+            .filter_map(|(is, part)| is.then_some(part))
+            .collect();
         if wanted.is_empty() {
             return Ok(Outcome::default());
         }
@@ -83,7 +86,10 @@ impl AddWebhook {
         let source = parse(&shop.tree, &target.file)?;
         let parts = missing(&source, wanted)?;
         self.write(&mut shop, &target, &parts)?;
-        if parts.iter().any(|part| part.function == VALIDATION.function) {
+        if parts
+            .iter()
+            .any(|part| part.function == VALIDATION.function)
+        {
             add_test(&mut shop, &target)?;
         }
         shop.add_call("webhook", &target.module, "webhook")?;
@@ -191,7 +197,11 @@ fn add_test(shop: &mut Workshop, target: &Target) -> Result<()> {
             ("Kind", &target.kind),
         ];
         let text = fill(include_str!("../templates/test-check.rs.txt"), &values);
-        let end = if source.text.ends_with('\n') { "" } else { "\n" };
+        let end = if source.text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         edits.insert(source.text.len(), format!("{end}{text}"));
         Ok(())
     })

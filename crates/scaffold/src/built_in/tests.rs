@@ -11,7 +11,12 @@ fn kinds_are_found_by_name_group_and_version() {
     check("Pod", Some("core"), None, Some("api::core::v1::Pod"));
     check("Pod", Some(""), Some("v1"), Some("api::core::v1::Pod"));
     check("Pod", Some("apps"), None, None);
-    check("Deployment", Some("apps"), None, Some("api::apps::v1::Deployment"));
+    check(
+        "Deployment",
+        Some("apps"),
+        None,
+        Some("api::apps::v1::Deployment"),
+    );
     let policy = Some("api::networking::v1::NetworkPolicy");
     check("NetworkPolicy", Some("networking.k8s.io"), None, policy);
     check("NetworkPolicy", Some("networking"), None, policy);
@@ -28,5 +33,10 @@ fn a_kind_in_several_groups_needs_a_group() {
 
 #[test]
 fn a_stable_version_is_preferred() {
-    check("HorizontalPodAutoscaler", None, None, Some("api::autoscaling::v2::HorizontalPodAutoscaler"));
+    check(
+        "HorizontalPodAutoscaler",
+        None,
+        None,
+        Some("api::autoscaling::v2::HorizontalPodAutoscaler"),
+    );
 }

@@ -53,12 +53,18 @@ fn smoke() {
     let api = AddApi::new("Arm");
     let t2 = after(&tree, api.apply(&tree));
     println!("{}", api.apply(&tree).unwrap().changes.diff());
-    let v = AddVersion { kind: "Robot".into(), version: "v1".into() };
+    let v = AddVersion {
+        kind: "Robot".into(),
+        version: "v1".into(),
+    };
     println!("{}", v.apply(&t2).unwrap().changes.diff());
     let mut w = AddWebhook::new("Robot");
     w.defaulting = true;
     w.validation = true;
     println!("{}", w.apply(&t2).unwrap().changes.diff());
-    println!("{}", AddController::new("Pod").apply(&t2).unwrap().changes.diff());
+    println!(
+        "{}",
+        AddController::new("Pod").apply(&t2).unwrap().changes.diff()
+    );
     check_sources(&tree);
 }

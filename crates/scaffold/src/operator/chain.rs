@@ -91,10 +91,13 @@ pub(super) fn is_constructor(function: &Expr) -> bool {
 }
 
 pub(super) fn call(method: &ExprMethodCall) -> Call {
-    let ty = method.turbofish.as_ref().and_then(|it| match it.args.first() {
-        Some(GenericArgument::Type(syn::Type::Path(path))) => path.path.segments.last(),
-        _ => None,
-    });
+    let ty = method
+        .turbofish
+        .as_ref()
+        .and_then(|it| match it.args.first() {
+            Some(GenericArgument::Type(syn::Type::Path(path))) => path.path.segments.last(),
+            _ => None,
+        });
     Call {
         method: method.method.to_string(),
         ty: ty.map(|segment| segment.ident.to_string()),

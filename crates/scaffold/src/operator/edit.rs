@@ -18,7 +18,14 @@ pub(crate) fn add_link(tree: &mut Tree, place: &Place, method: &str, link: &str)
     let chains = editable(&source, place, &format!("add `{link}`"))?;
     let mut edits = Edits::default();
     insert(&source, &chains, method, link, &mut edits);
-    commit(tree, &source, edits, place, before + 1, &format!("add `{link}`"))
+    commit(
+        tree,
+        &source,
+        edits,
+        place,
+        before + 1,
+        &format!("add `{link}`"),
+    )
 }
 
 /// Removes the method calls that `is_removed` selects, and returns their number.

@@ -24,12 +24,22 @@ impl RemoveApi {
             return Ok(Outcome::default());
         };
         let [module] = kind.module.as_slice() else {
-            let reason = format!("{} is not in a file of its own below the crate's root: remove it by hand", kind.name);
+            let reason = format!(
+                "{} is not in a file of its own below the crate's root: remove it by hand",
+                kind.name
+            );
             return Err(Error::source(&kind.file, 1, reason));
         };
         let all = kinds::all(&shop.tree, &shop.manifest);
-        if kind.inline > 0 || all.iter().any(|it| it.file == kind.file && it.name != kind.name) {
-            let reason = format!("this file does not only define {}: remove the kind by hand", kind.name);
+        if kind.inline > 0
+            || all
+                .iter()
+                .any(|it| it.file == kind.file && it.name != kind.name)
+        {
+            let reason = format!(
+                "this file does not only define {}: remove the kind by hand",
+                kind.name
+            );
             return Err(Error::source(&kind.file, 1, reason));
         }
         let prefix = format!("{module}::");
@@ -52,7 +62,10 @@ impl RemoveApi {
         }
         let names = [kind.name.as_str(), kind.spec.as_str()];
         if let Some((path, line, name)) = first_use(&shop, &names, Some(module)) {
-            let line = tree.get(&path).and_then(|text| line_of(text, &name)).unwrap_or(line);
+            let line = tree
+                .get(&path)
+                .and_then(|text| line_of(text, &name))
+                .unwrap_or(line);
             let reason = format!("`{name}` is used here: change this first");
             return Err(Error::source(&path, line, reason));
         }
@@ -65,7 +78,10 @@ fn line_of(text: &str, word: &str) -> Option<usize> {
     let is_inner = |c: char| c.is_alphanumeric() || c == '_';
     let has = |line: &str| line.split(|c| !is_inner(c)).any(|it| it == word);
     let lines = text.lines().collect::<Vec<_>>();
-    lines.iter().rposition(|line| has(line)).map(|index| index + 1)
+    lines
+        .iter()
+        .rposition(|line| has(line))
+        .map(|index| index + 1)
 }
 
 /// Returns the files of a kind: its module, its test, and samples that contain nothing else.
@@ -75,10 +91,15 @@ fn files(tree: &Tree, file: &str, module: &str, kind: &str) -> Vec<String> {
     let test = format!("tests/{module}.rs");
     let is_sample = |path: &str, text: &str| {
         let kinds = parsed_yaml_kinds(text);
-        path.starts_with("config/samples/") && !kinds.is_empty() && kinds.iter().all(|it| it == kind)
+        path.starts_with("config/samples/")
+            && !kinds.is_empty()
+            && kinds.iter().all(|it| it == kind)
     };
     let of_kind = |(path, text): &(&str, &str)| {
         *path == file || path.starts_with(&folder) || *path == test || is_sample(path, text)
     };
-    tree.files().filter(of_kind).map(|(path, _)| path.to_owned()).collect()
+    tree.files()
+        .filter(of_kind)
+        .map(|(path, _)| path.to_owned())
+        .collect()
 }

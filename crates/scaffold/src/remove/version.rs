@@ -24,7 +24,10 @@ impl RemoveVersion {
         let kind = kinds::find(&shop.tree, &shop.manifest, &self.kind)?;
         let version = &self.version;
         if *version == kind.version() {
-            let reason = format!("this is the newest version of {}, which controllers use", kind.name);
+            let reason = format!(
+                "this is the newest version of {}, which controllers use",
+                kind.name
+            );
             return Err(Error::argument("VERSION", version, reason));
         }
         if !kind.other_versions().contains(version) {
@@ -52,11 +55,15 @@ impl RemoveVersion {
             }
             Ok(())
         })?;
-        let folder = kind.file.strip_suffix("/mod.rs").or(kind.file.strip_suffix(".rs"));
+        let folder = kind
+            .file
+            .strip_suffix("/mod.rs")
+            .or(kind.file.strip_suffix(".rs"));
         let folder = folder.unwrap_or(&kind.file);
         shop.tree.remove(&format!("{folder}/{version}.rs"));
         let name = kind.module.last().cloned().unwrap_or_default();
-        shop.tree.remove(&format!("config/samples/{name}-{version}.yaml"));
+        shop.tree
+            .remove(&format!("config/samples/{name}-{version}.yaml"));
         if let Some((path, line, _)) = first_use(&shop, &[version], None) {
             let reason = format!("`{version}` is used here: change this first");
             return Err(Error::source(&path, line, reason));

@@ -28,13 +28,6 @@ impl Argument {
         }
     }
 
-    /// Returns the bytes of the value.
-    pub(crate) fn value_range(&self) -> Range<usize> {
-        let start = self.value.first().map(|it| it.span().byte_range().start);
-        let end = self.value.last().map(|it| it.span().byte_range().end);
-        start.unwrap_or(self.range.end)..end.unwrap_or(self.range.end)
-    }
-
     /// Returns the value as text without spaces.
     pub(crate) fn text(&self) -> String {
         let tokens: TokenStream = self.value.iter().cloned().collect();

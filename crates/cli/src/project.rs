@@ -1,0 +1,112 @@
+//! Commands on the source of a project: `new`, `init`, `add`, `edit` and `remove`.
+//!
+//! The library `opkit-scaffold` computes all changes; this reads arguments, asks, and prints.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use opkit_scaffold::{Error, Outcome, Tree};
+
+mod add;
+mod edit;
+mod library;
+mod new;
+mod remove;
+mod report;
+
+pub(crate) use add::AddCommand;
+pub(crate) use edit::{EditArgs, run as edit};
+pub(crate) use new::{InitArgs, NewArgs, init, new};
+pub(crate) use remove::RemoveCommand;
+
+/// Format of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Lines to read
+    #[default]
+    Text,
+    /// One JSON object with the files that were created, changed and deleted
+    Json,
+}
+
+/// Options of all commands that change a project.
+#[derive(Clone, Debug, Args)]
+struct ChangeArgs {
+    /// Print the changes as a diff, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Output,
+}
+
+/// Returns the exit code of a failed command: 2 for an argument that is not valid.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let usage = error.downcast_ref::<Error>().is_some_and(Error::is_usage);
+    ExitCode::from(if usage { 2 } else { 1 })
+}
+
+/// Returns the directory of the package around the current directory.
+fn project() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("cannot read the current directory")?;
+    for directory in here.ancestors() {
+        let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap_or_default();
+        if manifest.lines().any(|line| line.trim() == "[package]") {
+            return Ok(directory.to_owned());
+        }
+    }
+    bail!(
+        "there is no Cargo.toml with a [package] in {} or above: run this in the directory of an operator, or create one with `opkit new NAME`",
+        here.display()
+    )
+}
+
+/// Runs a command on the project around the current directory.
+fn change(
+    args: &ChangeArgs,
+    is_confirmed: bool,
+    command: impl FnOnce(&Tree) -> opkit_scaffold::Result<Outcome>,
+) -> Result<()> {
+    let directory = project()?;
+    let outcome = command(&Tree::read(&directory)?)?;
+    if args.dry_run {
+        crate::output::write(&outcome.changes.diff());
+        return Ok(());
+    }
+    let deleted = outcome.changes.iter().filter(|it| it.after.is_none());
+    let deleted: Vec<&str> = deleted.map(|it| it.path.as_str()).collect();
+    if !deleted.is_empty() && !is_confirmed {
+        let files = deleted.join(", ");
+        match ask(&format!("delete {files}"))? {
+            Some(true) => {}
+            Some(false) => bail!("nothing was changed"),
+            None => bail!("this deletes {files}: add --yes (nothing was changed)"),
+        }
+    }
+    outcome.changes.write(&directory)?;
+    report::changed(&outcome, args.output)
+}
+
+/// Asks a question on the terminal. Returns `None` if there is no terminal.
+fn ask(question: &str) -> Result<Option<bool>> {
+    let (stdin, mut stderr) = (io::stdin(), io::stderr());
+    if !stdin.is_terminal() || !stderr.is_terminal() {
+        return Ok(None);
+    }
+    loop {
+        write!(stderr, "{question} [y/n] ").and_then(|()| stderr.flush())?;
+        let mut line = String::new();
+        if stdin.lock().read_line(&mut line)? == 0 {
+            bail!("no answer (nothing was changed)");
+        }
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Some(true)),
+            "n" | "no" => return Ok(Some(false)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `opkit remove`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use opkit_scaffold::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
+
+use super::{ChangeArgs, change};
+
+/// Arguments of `opkit remove`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RemoveCommand {
+    /// Remove a kind, with its controller, webhook, tests and samples
+    #[command(after_help = "Example:\n  opkit remove api --kind Arm")]
+    Api {
+        /// Kind, such as Arm
+        #[arg(long)]
+        kind: String,
+        #[command(flatten)]
+        remove: RemoveArgs,
+    },
+    /// Remove an old version of a kind
+    #[command(after_help = "Example:\n  opkit remove version v1alpha1 --kind Robot")]
+    Version {
+        /// Version, such as v1alpha1
+        version: String,
+        /// Kind, such as Robot
+        #[arg(long)]
+        kind: String,
+        #[command(flatten)]
+        remove: RemoveArgs,
+    },
+    /// Remove a webhook, or one of its functions
+    #[command(after_help = "Example:\n  opkit remove webhook --kind Robot --defaulting")]
+    Webhook {
+        /// Kind, such as Robot
+        #[arg(long)]
+        kind: String,
+        /// Group; `core` for Pods and the like
+        #[arg(long)]
+        group: Option<String>,
+        /// Remove only the function that sets defaults
+        #[arg(long)]
+        defaulting: bool,
+        /// Remove only the function that validates
+        #[arg(long)]
+        validation: bool,
+        #[command(flatten)]
+        remove: RemoveArgs,
+    },
+    /// Remove a controller
+    #[command(after_help = "Example:\n  opkit remove controller --kind Robot --name scaler")]
+    Controller {
+        /// Kind, such as Robot
+        #[arg(long)]
+        kind: String,
+        /// Group; `core` for Pods and the like
+        #[arg(long)]
+        group: Option<String>,
+        /// Name of a second controller
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        remove: RemoveArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Delete files without a question
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+impl RemoveCommand {
+    pub(crate) fn run(self) -> Result<()> {
+        match self {
+            Self::Api { kind, remove } => {
+                let command = RemoveApi { kind };
+                change(&remove.change, remove.yes, |tree| command.apply(tree))
+            }
+            Self::Version {
+                version,
+                kind,
+                remove,
+            } => {
+                let command = RemoveVersion { kind, version };
+                change(&remove.change, remove.yes, |tree| command.apply(tree))
+            }
+            Self::Webhook {
+                kind,
+                group,
+                defaulting,
+                validation,
+                remove,
+            } => {
+                let command = RemoveWebhook {
+                    kind,
+                    group,
+                    defaulting,
+                    validation,
+                };
+                change(&remove.change, remove.yes, |tree| command.apply(tree))
+            }
+            Self::Controller {
+                kind,
+                group,
+                name,
+                remove,
+            } => {
+                let command = RemoveController { kind, group, name };
+                change(&remove.change, remove.yes, |tree| command.apply(tree))
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Output of the commands on a project.
+
+use anyhow::Result;
+use opkit_scaffold::{Change, Outcome};
+use serde_json::json;
+
+use super::Output;
+use crate::output::write;
+
+/// Files that are not counted among the files of a new project.
+const NOT_COUNTED: [&str; 2] = ["Cargo.lock", "LICENSE"];
+
+/// Prints the files of a new project.
+pub(super) fn created(
+    name: &str,
+    outcome: &Outcome,
+    library: &str,
+    next: &str,
+    output: Output,
+) -> Result<()> {
+    let files = outcome.changes.iter();
+    let counted: Vec<&Change> = files
+        .filter(|it| !NOT_COUNTED.contains(&it.path.as_str()))
+        .collect();
+    let lines: usize = counted.iter().map(|it| lines(it)).sum();
+    if output == Output::Json {
+        return json(outcome, Some(next));
+    }
+    write(&format!(
+        "created {name}: {} files, {lines} lines\n   opkit   {library}\n   next    {next}\n",
+        counted.len()
+    ));
+    Ok(())
+}
+
+/// Prints the changes of a project.
+pub(super) fn changed(outcome: &Outcome, output: Output) -> Result<()> {
+    if output == Output::Json {
+        return json(outcome, outcome.next.as_deref());
+    }
+    if outcome.changes.is_empty() {
+        write("nothing to do\n");
+        return Ok(());
+    }
+    let mut text = String::new();
+    for change in outcome.changes.iter() {
+        match (&change.before, &change.after) {
+            (None, _) => text += &format!("+ {} ({} lines)\n", change.path, lines(change)),
+            (_, None) => text += &format!("- {}\n", change.path),
+            _ => {
+                text += &format!("  {}\n", change.path);
+                for line in change.changed_lines() {
+                    text += &format!("{line}\n");
+                }
+            }
+        }
+    }
+    if let Some(next) = &outcome.next {
+        text += &format!("  next: {next}\n");
+    }
+    write(&text);
+    Ok(())
+}
+
+fn lines(change: &Change) -> usize {
+    let text = change.after.as_deref().unwrap_or_default();
+    text.lines().count()
+}
+
+fn json(outcome: &Outcome, next: Option<&str>) -> Result<()> {
+    let paths = |is_meant: fn(&Change) -> bool| -> Vec<&str> {
+        let changes = outcome.changes.iter().filter(|it| is_meant(it));
+        changes.map(|it| it.path.as_str()).collect()
+    };
+    let object = json!({
+        "created": paths(|it| it.before.is_none()),
+        "changed": paths(|it| it.before.is_some() && it.after.is_some()),
+        "deleted": paths(|it| it.after.is_none()),
+        "next": next,
+    });
+    write(&format!("{}\n", serde_json::to_string_pretty(&object)?));
+    Ok(())
+}
