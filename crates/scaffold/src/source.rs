@@ -158,9 +158,9 @@ impl Edits {
         self.edits.push((range, text.into()));
     }
 
-    /// Takes over the last insertion of other edits, after the last one of these.
-    pub(crate) fn append_inserted(&mut self, mut other: Self) {
-        self.edits.extend(other.edits.pop());
+    /// Takes over the first of other edits.
+    pub(crate) fn append_first(&mut self, other: Self) {
+        self.edits.extend(other.edits.into_iter().next());
     }
 
     pub(crate) fn delete(&mut self, range: Range<usize>) {

@@ -136,10 +136,10 @@ impl Change {
         let lines = crate::diff::lines(before, after).into_iter();
         let lines = lines.filter_map(|line| match line {
             Line::Same(_) => None,
-            Line::Removed(line) => Some(format!("- {}", line.trim_end())),
-            Line::Added(line) => Some(format!("+ {}", line.trim_end())),
+            Line::Removed(line) => Some(format!("- {line}")),
+            Line::Added(line) => Some(format!("+ {line}")),
         });
-        lines.collect()
+        lines.map(|line| line.trim_end().to_owned()).collect()
     }
 }
 

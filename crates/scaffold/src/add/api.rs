@@ -61,18 +61,26 @@ impl AddApi {
         }
         names::check_kind(&self.kind)?;
         let mut shop = Workshop::open(tree)?;
-        let module = match shop.own_kind(&self.kind, None)? {
-            Some(existing) => self.existing(&shop, &existing)?,
+        let existing = shop.own_kind(&self.kind, None)?;
+        let module = match &existing {
+            Some(existing) => self.existing(&shop, existing)?,
             None => self.create(&mut shop)?,
         };
+        // The function first, so that a refusal names its line as it is now.
         let calls = operator::calls(&shop.tree, &shop.place)?;
-        if !calls.iter().any(|call| call.is_crd(&self.kind)) {
-            shop.add_use(&module, &self.kind)?;
+        let is_registered = calls.iter().any(|call| call.is_crd(&self.kind));
+        if !is_registered {
             let link = format!(".crd::<{}>()", self.kind);
             operator::add_link(&mut shop.tree, &shop.place, "crd", &link)?;
         }
         if self.controller {
             shop.add_call("controller", &module, "controller")?;
+        }
+        if existing.is_none() {
+            shop.add_module(&module)?;
+        }
+        if !is_registered {
+            shop.add_use(&module, &self.kind)?;
         }
         let next = format!(
             "change {}Spec in src/{module}.rs, and run `opkit dev`",
@@ -167,7 +175,6 @@ impl AddApi {
             }
             shop.tree.insert(path, text);
         }
-        shop.add_module(&module)?;
         Ok(module)
     }
 

@@ -93,10 +93,12 @@ impl AddController {
             false => template.replace("-> AnyController", "-> opkit::controller::AnyController"),
         };
         let named = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+        let meant = named.replacen(' ', " for the controller ", 1);
         let text = fill(
             &template,
             &[
                 ("named", &named),
+                ("meant", &meant),
                 ("a", article(&words)),
                 ("words", &words),
                 ("function", function),

@@ -64,15 +64,15 @@ pub(crate) fn append_to_chain(
         return Err(source.refuse(name.span(), reason));
     };
     let chains = [chain];
-    let mut later = Edits::default();
-    let mut is_broken = false;
-    for link in links {
-        // Only the first call breaks a chain that was on one line.
-        let target = if is_broken { &mut later } else { &mut *edits };
-        insert(source, &chains, "", link, target);
-        is_broken = true;
+    for (index, link) in links.iter().enumerate() {
+        let mut own = Edits::default();
+        insert(source, &chains, "", link, &mut own);
+        match index {
+            // Only the first call breaks a chain that was on one line.
+            0 => *edits = own,
+            _ => edits.append_first(own),
+        }
     }
-    edits.append_inserted(later);
     Ok(())
 }
 
@@ -121,23 +121,19 @@ fn insert(source: &Source, chains: &[Chain<'_>], method: &str, link: &str, edits
     };
     let position = source.comment_end(end).unwrap_or(end);
     let starts = |link: &&Link| source.is_first_on_line(link.range.start);
-    let indent = match chain.links.iter().find(starts) {
-        Some(link) => source.indent(link.range.start).to_owned(),
-        None => {
-            // The chain was on one line: each call gets a line.
-            let start = source.range(&chain.root).start;
-            let line = source.line_start(start);
-            let indent = source.text.get(line..start).unwrap_or_default();
-            let code = indent.trim_start_matches([' ', '\t']);
-            let indent = indent.get(..indent.len() - code.len()).unwrap_or_default();
-            let indent = format!("{indent}    ");
-            for link in &chain.links {
-                edits.insert(link.range.start, format!("\n{indent}"));
-            }
-            indent
-        }
-    };
-    edits.insert(position, format!("\n{indent}{link}"));
+    if let Some(link_on_line) = chain.links.iter().find(starts) {
+        let indent = source.indent(link_on_line.range.start);
+        return edits.insert(position, format!("\n{indent}{link}"));
+    }
+    // The chain was on one line: each call gets a line.
+    let line = source.line_start(source.range(&chain.root).start);
+    let text = source.text.get(line..).unwrap_or_default();
+    let code = text.trim_start_matches([' ', '\t']);
+    let indent = text.get(..text.len() - code.len()).unwrap_or_default();
+    edits.insert(position, format!("\n{indent}    {link}"));
+    for link in &chain.links {
+        edits.insert(link.range.start, format!("\n{indent}    "));
+    }
 }
 
 /// Returns the bytes that go with a method call: the line break before it, and a comment behind it.
