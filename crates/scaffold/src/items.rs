@@ -7,9 +7,6 @@ use syn::{Item, ItemMod, ItemUse, UseTree};
 use crate::operator;
 use crate::source::{Edits, Source};
 
-#[cfg(test)]
-mod tests;
-
 /// Returns the module `name` among the items.
 pub(crate) fn module<'a>(items: &'a [Item], name: &str) -> Option<&'a ItemMod> {
     items.iter().find_map(|item| match item {
@@ -120,11 +117,7 @@ pub(crate) fn add_use(
     let line = format!("use {prefix}{module}::{name};");
     if let Some((last, _)) = style {
         let group = group_of(source, &uses, last);
-        let sorts_before = |item: &&&Item| {
-            let text = source.text_of(*item);
-            let key = text.trim_end_matches(';');
-            key < line.trim_end_matches(';')
-        };
+        let sorts_before = |item: &&&Item| sort_key(source.text_of(*item)) < sort_key(&line);
         let before = group.iter().filter(sorts_before).next_back();
         insert_in_group(
             source,
@@ -153,6 +146,14 @@ pub(crate) fn add_use(
         let position = source.start_with_comments(start);
         edits.insert(position, format!("{indent}{line}\n\n"));
     }
+}
+
+/// Returns the segments of the path of an import, by which rustfmt sorts.
+fn sort_key(line: &str) -> Vec<String> {
+    let path = line.trim_start_matches("pub ").trim_start_matches("use ");
+    let segments = path.trim_end_matches(';').split("::");
+    // An underscore is before digits.
+    segments.map(|it| it.replace('_', " ")).collect()
 }
 
 /// Returns the imports without a blank line between them and `member`.

@@ -9,9 +9,6 @@ use crate::source::attribute::{Argument, arguments, is_named};
 use crate::tree::Tree;
 use crate::{Error, Result, manifest::Manifest, parse, sources};
 
-#[cfg(test)]
-mod tests;
-
 /// Kind that a project defines.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {

@@ -36,6 +36,8 @@ mod source;
 mod tree;
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod variants;
 
 pub use add::{AddApi, AddController, AddVersion, AddWebhook};

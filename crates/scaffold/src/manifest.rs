@@ -101,7 +101,8 @@ pub(crate) fn set(text: &str, key: &str, new: &str) -> String {
     }
     let entry = format!("{key} = \"{new}\"{newline}");
     let header = format!("[{TABLE}]");
-    let found = text.lines().find(|line| line.trim() == header);
+    let is_header = |line: &&str| line.split('#').next().unwrap_or_default().trim() == header;
+    let found = text.lines().find(is_header);
     let table = found.and_then(|line| text.find(line).map(|start| start + line.len()));
     match table {
         Some(end) => {

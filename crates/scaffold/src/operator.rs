@@ -15,9 +15,6 @@ mod edit;
 pub(crate) use chain::Chain;
 pub(crate) use edit::{add_link, append_to_chain, remove_from_chain, remove_links};
 
-#[cfg(test)]
-mod tests;
-
 /// Methods of `Operator` that commands write.
 const METHODS: [&str; 4] = ["crd", "controller", "webhook", "namespaced"];
 

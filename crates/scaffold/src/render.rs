@@ -6,7 +6,7 @@ use crate::{names, plural};
 const COLUMNS_MAX: usize = 100;
 
 /// Width of a method chain that rustfmt keeps on one line.
-const CHAIN_MAX: usize = 60;
+pub(crate) const CHAIN_MAX: usize = 60;
 
 /// Replaces `{{name}}` by the value of each name. The text ends with one line break.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
@@ -85,14 +85,23 @@ impl KindText {
         let placed = |text: &'static str| if self.is_cluster { text } else { "" };
         let var = names::variable(kind);
         let namespace = format!("            namespace: Some({var}.spec.namespace.clone()),\n");
+        let labels = [
+            tuple(
+                "\"app.kubernetes.io/name\".to_owned()",
+                &format!("\"{}\".to_owned()", kind.to_lowercase()),
+            ),
+            tuple("\"app.kubernetes.io/instance\".to_owned()", "name.clone()"),
+        ];
+        let labels = labels.concat();
         let ready = format!(".eventually(\"one\", |{var}: &{kind}| {var}.is_ready())");
-        let eventually = chain("plane", &[ready, ".await".to_owned()], 4);
+        let eventually = chain("plane", &[ready, ".await?".to_owned()], 4);
         let container: String = words.replace(' ', "-").chars().take(63).collect();
         fill(
             template,
             &[
                 ("attribute", &self.attribute()),
                 ("eventually", &eventually),
+                ("labels", &labels),
                 (
                     "placement",
                     placed(
@@ -139,6 +148,15 @@ impl KindText {
         arguments.push(scope.to_owned());
         arguments.push(format!("status = {}Status", self.kind));
         attribute("opkit::kind", &arguments)
+    }
+}
+
+/// Returns a tuple in a list, as rustfmt writes it.
+fn tuple(key: &str, value: &str) -> String {
+    let line = format!("{key}, {value}");
+    match line.len() <= CHAIN_MAX {
+        true => format!("        ({line}),\n"),
+        false => format!("        (\n            {key},\n            {value},\n        ),\n"),
     }
 }
 

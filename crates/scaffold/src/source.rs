@@ -158,6 +158,11 @@ impl Edits {
         self.edits.push((range, text.into()));
     }
 
+    /// Reports whether the edits insert a line break.
+    pub(crate) fn has_line_break(&self) -> bool {
+        self.edits.iter().any(|(_, text)| text.contains('\n'))
+    }
+
     /// Takes over the first of other edits.
     pub(crate) fn append_first(&mut self, other: Self) {
         self.edits.extend(other.edits.into_iter().next());

@@ -1,70 +1,120 @@
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use super::*;
-use crate::{AddApi, AddController, AddVersion, AddWebhook, Outcome};
+use crate::{AddApi, golden};
 
 fn project(name: &str) -> NewProject {
     NewProject::new(name, Dependency::Version("0.1".into()), 2026)
 }
 
-/// Formats a Rust text with rustfmt, or returns `None` if there is none on this machine.
-fn formatted(text: &str) -> Option<String> {
-    let mut rustfmt = Command::new("rustfmt")
-        .args(["--edition", "2024", "--emit", "stdout"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    rustfmt.stdin.take()?.write_all(text.as_bytes()).ok()?;
-    let output = rustfmt.wait_with_output().ok()?;
-    assert!(output.status.success(), "{text}");
-    String::from_utf8(output.stdout).ok()
-}
-
-/// Checks that all Rust files of a project can be parsed, and are as rustfmt writes them.
-pub(crate) fn check_sources(tree: &Tree) {
-    for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".rs")) {
-        syn::parse_str::<syn::File>(text).unwrap_or_else(|error| panic!("{path}: {error}\n{text}"));
-        if let Some(formatted) = formatted(&text.replace("mod ", "mod ")) {
-            assert_eq!(text, formatted, "{path}");
-        }
-    }
-}
-
-/// Returns the tree after a command.
-fn after(tree: &Tree, outcome: Result<Outcome>) -> Tree {
-    let mut tree = tree.clone();
-    for change in outcome.unwrap().changes.iter() {
-        match &change.after {
-            Some(text) => tree.insert(&change.path, text),
-            None => tree.remove(&change.path),
-        }
-    }
-    tree
+#[test]
+fn a_project_has_eight_files_and_two_hundred_lines() {
+    let tree = project("robot-operator").tree().unwrap();
+    let lines: usize = tree.files().map(|(_, text)| text.lines().count()).sum();
+    assert_eq!(tree.files().count(), 8);
+    assert!(lines <= 200, "{lines}");
+    golden::check("robot-operator.txt", &golden::listing(&tree));
 }
 
 #[test]
-fn smoke() {
-    let tree = project("robot-operator").tree().unwrap();
-    for (path, text) in tree.files() {
-        println!("=== {path}\n{text}");
+fn a_project_with_all_options() {
+    let mut project = project("webapp");
+    project.domain = Some("my.example.com".into());
+    project.license = License::Mit;
+    project.owner = Some("The Authors".into());
+    project.kind = Some("Guestbook".into());
+    project.group = Some("webapp".into());
+    project.version = Some("v1".into());
+    project.namespaced = true;
+    project.opkit = Dependency::Path("C:\\opkit".into());
+    project.is_workspace = true;
+    project.lock_file = Some("# lock\n".into());
+    let tree = project.tree().unwrap();
+    golden::check("all-options.txt", &golden::listing(&tree));
+    golden::check_format(&tree);
+}
+
+#[test]
+fn sources_are_formatted_whatever_the_kind() {
+    let names = [
+        ("a", "Ab"),
+        ("op", "Arm"),
+        ("robot-operator", "Robot"),
+        ("zoo", "Zebra"),
+        ("x-operator", "HTTPRoute"),
+        ("my-operator", "Type"),
+        ("longer-name-of-an-operator", "HorizontalScaler"),
+        ("o", "Apiece"),
+        ("demo", "VeryLongNameOfAKindOfObjects"),
+    ];
+    for (name, kind) in names {
+        let mut project = project(name);
+        project.kind = Some(kind.to_owned());
+        let tree = project.tree().unwrap();
+        golden::check_format(&tree);
+        for (cluster_scoped, controller) in [(true, true), (false, false), (true, false)] {
+            let mut command = AddApi::new("Second");
+            command.cluster_scoped = cluster_scoped;
+            command.controller = controller;
+            command.kind = format!("{kind}2");
+            let outcome = command.apply(&tree).unwrap();
+            golden::check_format(&golden::after(&tree, &outcome));
+        }
     }
-    let api = AddApi::new("Arm");
-    let t2 = after(&tree, api.apply(&tree));
-    println!("{}", api.apply(&tree).unwrap().changes.diff());
-    let v = AddVersion {
-        kind: "Robot".into(),
-        version: "v1".into(),
+}
+
+#[test]
+fn the_kind_follows_from_the_name() {
+    for (name, kind) in [
+        ("robot-operator", "Robot"),
+        ("cert-manager", "CertManager"),
+        ("scale-controller", "Scale"),
+        ("demo", "Demo"),
+    ] {
+        let tree = project(name).tree().unwrap();
+        let spec = format!("pub struct {kind}Spec");
+        assert!(tree.files().any(|(_, text)| text.contains(&spec)), "{name}");
+    }
+}
+
+#[test]
+fn options_that_are_not_valid() {
+    let check = |change: &dyn Fn(&mut NewProject), expected: &str| {
+        let mut project = project("robot-operator");
+        change(&mut project);
+        let error = project.tree().unwrap_err();
+        assert!(error.is_usage());
+        assert!(error.to_string().starts_with(expected), "{error}");
     };
-    println!("{}", v.apply(&t2).unwrap().changes.diff());
-    let mut w = AddWebhook::new("Robot");
-    w.defaulting = true;
-    w.validation = true;
-    println!("{}", w.apply(&t2).unwrap().changes.diff());
-    println!(
-        "{}",
-        AddController::new("Pod").apply(&t2).unwrap().changes.diff()
+    check(
+        &|it| it.name = "Robot".into(),
+        "NAME \"Robot\": a project is named by",
     );
-    check_sources(&tree);
+    check(&|it| it.name = "opkit".into(), "NAME \"opkit\"");
+    check(&|it| it.name = "1st".into(), "NAME \"1st\"");
+    check(
+        &|it| it.name = "context".into(),
+        "NAME \"context\": the kind Context",
+    );
+    check(
+        &|it| it.kind = Some("robot".into()),
+        "--kind \"robot\": a kind is letters",
+    );
+    check(
+        &|it| it.kind = Some("Deployment".into()),
+        "--kind \"Deployment\": this is a name",
+    );
+    check(&|it| it.group = Some("a_b".into()), "--group \"a_b\"");
+    check(&|it| it.version = Some("1".into()), "--version \"1\"");
+    check(&|it| it.domain = Some("-".into()), "--domain \"-\"");
+    check(
+        &|it| it.license = License::Mit,
+        "--license \"mit\": this license names",
+    );
+}
+
+#[test]
+fn files_that_exist_already_stay() {
+    let outcome = project("robot-operator").apply(|path| path == "README.md");
+    let outcome = outcome.unwrap();
+    assert!(outcome.changes.iter().all(|it| it.path != "README.md"));
+    assert_eq!(outcome.changes.iter().count(), 7);
 }

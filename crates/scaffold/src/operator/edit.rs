@@ -6,6 +6,7 @@ use syn::ItemFn;
 
 use super::chain::{Chain, Link};
 use super::{Call, Place, calls, editable};
+use crate::render::CHAIN_MAX;
 use crate::source::{Edits, Source};
 use crate::tree::Tree;
 use crate::{Result, parse};
@@ -64,6 +65,12 @@ pub(crate) fn append_to_chain(
         return Err(source.refuse(name.span(), reason));
     };
     let chains = [chain];
+    let mut whole = Edits::default();
+    insert(source, &chains, "", &links.concat(), &mut whole);
+    if !whole.has_line_break() {
+        *edits = whole;
+        return Ok(());
+    }
     for (index, link) in links.iter().enumerate() {
         let mut own = Edits::default();
         insert(source, &chains, "", link, &mut own);
@@ -125,8 +132,13 @@ fn insert(source: &Source, chains: &[Chain<'_>], method: &str, link: &str, edits
         let indent = source.indent(link_on_line.range.start);
         return edits.insert(position, format!("\n{indent}{link}"));
     }
+    let start = source.range(&chain.root).start;
+    let last = chain.links.last().map_or(end, |link| link.range.end);
+    if last - start + link.len() <= CHAIN_MAX && position == end {
+        return edits.insert(end, link);
+    }
     // The chain was on one line: each call gets a line.
-    let line = source.line_start(source.range(&chain.root).start);
+    let line = source.line_start(start);
     let text = source.text.get(line..).unwrap_or_default();
     let code = text.trim_start_matches([' ', '\t']);
     let indent = text.get(..text.len() - code.len()).unwrap_or_default();
