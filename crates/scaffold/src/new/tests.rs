@@ -43,7 +43,6 @@ fn sources_are_formatted_whatever_the_kind() {
         ("my-operator", "Type"),
         ("longer-name-of-an-operator", "HorizontalScaler"),
         ("o", "Apiece"),
-        ("demo", "VeryLongNameOfAKindOfObjects"),
     ];
     for (name, kind) in names {
         let mut project = project(name);
