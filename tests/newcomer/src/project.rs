@@ -51,19 +51,7 @@ impl Project {
     /// Returns a command that runs in the directory of the project and builds into this
     /// repository's target directory.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command
-            .current_dir(&self.directory)
-            .env("CARGO_TARGET_DIR", target_directory())
-            .stdin(Stdio::null());
-        // cargo runs this process: its variables are not meant for the project.
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy().into_owned();
-            if name.starts_with("CARGO_PKG") || name == "CARGO_MANIFEST_DIR" {
-                command.env_remove(name);
-            }
-        }
-        command
+        command_in(&self.directory, program)
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Output {
@@ -72,6 +60,23 @@ impl Project {
             .output()
             .unwrap()
     }
+}
+
+/// Returns a command that runs in a directory and builds into this repository's target directory.
+pub(crate) fn command_in(directory: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(directory)
+        .env("CARGO_TARGET_DIR", target_directory())
+        .stdin(Stdio::null());
+    // cargo runs this process: its variables are not meant for the project.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("CARGO_PKG") || name == "CARGO_MANIFEST_DIR" {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Returns the target directory that this test was built in.

@@ -28,7 +28,7 @@ pub(crate) fn files(markdown: &str) -> Vec<File> {
 }
 
 /// Returns the path in a line that names a file.
-fn file_name(line: &str) -> Option<&str> {
+pub(crate) fn file_name(line: &str) -> Option<&str> {
     let path = line.strip_prefix('`')?.strip_suffix("`:")?;
     (!path.contains(['`', ' '])).then_some(path)
 }

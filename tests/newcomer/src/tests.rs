@@ -1,9 +1,12 @@
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
-use crate::project::{Project, opkit, text};
+use crate::guide::Guide;
+use crate::project::{Project, command_in, opkit, repository, text};
 
 /// Child process that is killed when the test ends, also if the test fails.
 struct KillOnDrop(Child);
@@ -57,4 +60,43 @@ fn the_operator_of_the_readme_compiles_passes_its_test_and_runs() {
     let process = Pid::from_child(&dev.0);
     kill_process(process, Signal::INT).unwrap();
     assert!(dev.0.wait().unwrap().success());
+}
+
+/// One test and one build: the projects of the guides become members of one workspace.
+#[test]
+fn the_projects_of_the_guides_compile_and_pass_their_tests() {
+    let parent = TempDir::new().unwrap();
+    let mut projects = Vec::new();
+    for guide in ["tour.md", "walkthroughs.md"] {
+        projects.extend(Guide::read(guide).follow(parent.path()));
+    }
+    let names: Vec<_> = projects.iter().map(|it| it.file_name().unwrap()).collect();
+    let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n";
+    let manifest = format!("[workspace]\nmembers = {names:?}\nresolver = \"3\"\n\n{profile}");
+    fs::write(parent.path().join("Cargo.toml"), manifest).unwrap();
+    let lock_file = parent.path().join("Cargo.lock");
+    fs::copy(repository().join("Cargo.lock"), lock_file).unwrap();
+    let tested = command_in(parent.path(), env!("CARGO"))
+        .args(["test", "--workspace", "--tests"])
+        .output()
+        .unwrap();
+    let (out, errors) = (text(&tested.stdout), text(&tested.stderr));
+    assert!(tested.status.success(), "{out}\n{errors}");
+    // The one warning is about profiles, which are those of the workspace.
+    let warnings = errors.lines().filter(|line| line.starts_with("warning: "));
+    let mut warnings = warnings.filter(|line| !line.contains("profiles for the non root package"));
+    assert_eq!(warnings.next(), None, "{errors}");
+    for test in [
+        "a_robot_becomes_ready",
+        "an_arm_becomes_ready",
+        "check_allows_the_sample",
+        "a_demo_keeps_its_config_map",
+        "a_guestbook_becomes_ready",
+        "a_cache_has_its_pods",
+    ] {
+        assert!(
+            out.contains(&format!("test {test} ... ok")),
+            "{test}: {out}"
+        );
+    }
 }
