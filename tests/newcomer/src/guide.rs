@@ -68,12 +68,23 @@ impl Guide {
         }
     }
 
+    /// Returns the commands that start so.
+    pub(crate) fn lines(&self, start: &str) -> Vec<String> {
+        let lines = steps(&self.markdown)
+            .into_iter()
+            .filter_map(|step| match step {
+                Step::Command { line, .. } if line.starts_with(start) => Some(line),
+                _ => None,
+            });
+        lines.collect()
+    }
+
     /// Runs the commands `opkit`, except `opkit dev`, and writes the files. Returns the directories
     /// of the projects. The output must be that of the guide; `OPKIT_BLESS=1` writes it there.
     pub(crate) fn follow(&self, parent: &Path) -> Vec<PathBuf> {
         let program = opkit();
         let (mut here, mut projects) = (parent.to_owned(), Vec::new());
-        let mut actual = self.markdown.clone();
+        let (mut actual, mut rest) = (String::new(), self.markdown.as_str());
         for step in steps(&self.markdown) {
             match step {
                 Step::File { path, text } => fs::write(here.join(path), text).unwrap(),
@@ -90,15 +101,16 @@ impl Guide {
                             let mut command = command_in(here, &program);
                             let found = command.args(&words[1..]).output().unwrap();
                             let shown = shown(&found, &line);
-                            let (old, new) = (block(&line, &output), block(&line, &shown));
-                            assert!(actual.contains(&old), "{old}");
-                            actual = actual.replacen(&old, &new, 1);
+                            let (before, after) = rest.split_once(&block(&line, &output)).unwrap();
+                            actual += &format!("{before}{}", block(&line, &shown));
+                            rest = after;
                         }
                         _ => {}
                     }
                 }
             }
         }
+        actual += rest;
         if std::env::var_os("OPKIT_BLESS").is_some_and(|value| !value.is_empty()) {
             fs::write(repository().join("docs").join(self.name), &actual).unwrap();
         } else {

@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -8,13 +8,41 @@ use tempfile::TempDir;
 use crate::guide::Guide;
 use crate::project::{Project, command_in, opkit, repository, text};
 
-/// Child process that is killed when the test ends, also if the test fails.
-struct KillOnDrop(Child);
+/// `opkit dev`, which is killed when the test ends, also if the test fails.
+struct Dev(Child);
 
-impl Drop for KillOnDrop {
+impl Drop for Dev {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+impl Dev {
+    /// Runs `opkit dev` until it reports that an object, such as `Greeting hello`, was reconciled.
+    fn start(mut command: Command, object: &str) -> Self {
+        command.arg("dev").stdout(Stdio::piped());
+        let mut dev = Self(command.stderr(Stdio::piped()).spawn().unwrap());
+        let lines = BufReader::new(dev.0.stdout.take().unwrap()).lines();
+        let mut shown = String::new();
+        let mut is_reconciled = false;
+        for line in lines {
+            shown += &line.unwrap();
+            shown.push('\n');
+            let last = shown.lines().last().unwrap_or_default();
+            is_reconciled = last.contains(object) && last.contains("reconciled");
+            if is_reconciled {
+                break;
+            }
+        }
+        assert!(is_reconciled, "{shown}");
+        dev
+    }
+
+    /// Stops it as Ctrl-C does.
+    fn stop(&mut self) {
+        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
+        assert!(self.0.wait().unwrap().success());
     }
 }
 
@@ -32,22 +60,7 @@ fn the_operator_of_the_readme_compiles_passes_its_test_and_runs() {
     );
 
     let opkit = opkit();
-    let mut dev = project.command(&opkit);
-    dev.arg("dev").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut dev = KillOnDrop(dev.spawn().unwrap());
-    let lines = BufReader::new(dev.0.stdout.take().unwrap()).lines();
-    let mut shown = String::new();
-    let mut is_reconciled = false;
-    for line in lines {
-        shown += &line.unwrap();
-        shown.push('\n');
-        let last = shown.lines().last().unwrap_or_default();
-        is_reconciled = last.contains("Greeting hello") && last.contains("reconciled");
-        if is_reconciled {
-            break;
-        }
-    }
-    assert!(is_reconciled, "{shown}");
+    let mut dev = Dev::start(project.command(&opkit), "Greeting hello");
 
     let explained = project
         .command(&opkit)
@@ -57,9 +70,7 @@ fn the_operator_of_the_readme_compiles_passes_its_test_and_runs() {
     let explained = (text(&explained.stdout), text(&explained.stderr));
     assert!(explained.0.contains("ConfigMap"), "{explained:?}");
 
-    let process = Pid::from_child(&dev.0);
-    kill_process(process, Signal::INT).unwrap();
-    assert!(dev.0.wait().unwrap().success());
+    dev.stop();
 }
 
 /// One test and one build: the projects of the guides become members of one workspace.
@@ -99,4 +110,18 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
             "{test}: {out}"
         );
     }
+
+    // The steps of the tour beside `opkit dev`.
+    let tour = &projects[0];
+    let mut dev = Dev::start(command_in(tour, opkit()), "Robot robot-sample");
+    for line in Guide::read("tour.md").lines("kubectl ") {
+        let arguments = line.split(' ').map(|word| word.trim_matches('\''));
+        let mut kubectl = command_in(tour, "kubectl");
+        kubectl.args(arguments.skip(1));
+        match kubectl.env("KUBECONFIG", ".opkit/kubeconfig").output() {
+            Ok(output) => assert!(output.status.success(), "{line}: {}", text(&output.stderr)),
+            Err(error) => eprintln!("SKIPPED {line}: {error}"),
+        }
+    }
+    dev.stop();
 }

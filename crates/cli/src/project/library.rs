@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use opkit_scaffold::Dependency;
+use opkit_scaffold::{Dependency, Error};
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +41,16 @@ impl Library {
             Some(("version", version)) if !version.is_empty() => {
                 Ok(of(Dependency::Version(version.to_owned())))
             }
-            Some(_) => bail!("--opkit is path=DIRECTORY, git=URL or version=VERSION"),
+            Some(_) => {
+                let value = choice.unwrap_or_default().to_owned();
+                let reason = "it is path=DIRECTORY, git=URL or version=VERSION".to_owned();
+                Err(Error::Argument {
+                    argument: "--opkit",
+                    value,
+                    reason,
+                }
+                .into())
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod deploy;
 mod dev;
 mod migrate;
 mod terminal;
+mod project;
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,0 +1,218 @@
+//! `opkit new`, `init`, `add`, `edit` and `remove` as processes.
+
+use super::*;
+
+/// Runs the command in a directory, and returns its exit code, standard output and standard error.
+fn run(directory: &Path, arguments: &str) -> (i32, String, String) {
+    let arguments = arguments.split(' ').filter(|it| !it.is_empty());
+    let output = opkit(directory).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let code = output.status.code().unwrap();
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+/// Creates a project, and returns its parent directory.
+fn project() -> TempDir {
+    let parent = TempDir::new().unwrap();
+    let (code, out, errors) = run(parent.path(), "new robot-operator --domain example.com");
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(
+        out.starts_with("created robot-operator: 8 files, "),
+        "{out}"
+    );
+    assert!(
+        out.ends_with("   next    cd robot-operator && opkit dev\n"),
+        "{out}"
+    );
+    parent
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => waiting.push(path),
+                false => {
+                    let path = path.strip_prefix(directory).unwrap();
+                    found.push(path.to_string_lossy().into_owned());
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_new_project_depends_on_this_checkout_with_its_lock_file() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    let expected = [
+        ".gitignore",
+        "Cargo.lock",
+        "Cargo.toml",
+        "README.md",
+        "config/samples/robot.yaml",
+        "src/lib.rs",
+        "src/main.rs",
+        "src/robot.rs",
+        "tests/robot.rs",
+    ];
+    assert_eq!(files(&directory), expected);
+    let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+    assert!(
+        manifest.contains("crates/opkit\", features = [\"v1_36\"]"),
+        "{manifest}"
+    );
+    assert!(!manifest.contains("[workspace]"));
+    let (code, _, errors) = run(parent.path(), "new robot-operator");
+    assert_eq!(code, 1);
+    assert!(errors.contains("robot-operator is not empty"), "{errors}");
+}
+
+#[test]
+fn a_project_below_a_workspace_is_a_workspace_of_its_own() {
+    let parent = TempDir::new().unwrap();
+    fs::write(
+        parent.path().join("Cargo.toml"),
+        "[workspace]\nmembers = []\n",
+    )
+    .unwrap();
+    let (code, out, _) = run(
+        parent.path(),
+        "new a-operator --opkit version=0.1 --output json",
+    );
+    assert_eq!(code, 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["created"].as_array().unwrap().len(), 8);
+    assert_eq!(json["next"], "cd a-operator && opkit dev");
+    let manifest = parent.path().join("a-operator/Cargo.toml");
+    assert!(
+        fs::read_to_string(manifest)
+            .unwrap()
+            .ends_with("\n[workspace]\n")
+    );
+}
+
+#[test]
+fn init_keeps_the_files_of_a_repository() {
+    let parent = TempDir::new().unwrap();
+    let directory = parent.path().join("robot-operator");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("README.md"), "mine\n").unwrap();
+    let (code, out, errors) = run(&directory, "init --license apache2");
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(out.starts_with("created robot-operator: 7 files"), "{out}");
+    assert_eq!(
+        fs::read_to_string(directory.join("README.md")).unwrap(),
+        "mine\n"
+    );
+    assert!(directory.join("LICENSE").exists());
+    let (code, _, errors) = run(&directory, "init");
+    assert_eq!(code, 1);
+    assert!(errors.contains("there is a Cargo.toml here"), "{errors}");
+}
+
+#[test]
+fn commands_change_the_project_around_the_current_directory_once() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    let (sources, lib) = (directory.join("src"), directory.join("src/lib.rs"));
+    let before = fs::read_to_string(&lib).unwrap();
+    let (code, diff, _) = run(&sources, "add api --kind Arm --dry-run");
+    assert_eq!(code, 0);
+    assert!(diff.contains("\n+        .crd::<Arm>()\n"), "{diff}");
+    assert_eq!(fs::read_to_string(&lib).unwrap(), before);
+
+    let (code, out, _) = run(&sources, "add api --kind Arm");
+    assert_eq!(code, 0);
+    assert!(
+        out.starts_with("+ config/samples/arm.yaml (7 lines)\n+ src/arm.rs"),
+        "{out}"
+    );
+    assert_eq!(
+        run(&sources, "add api --kind Arm"),
+        (0, "nothing to do\n".into(), String::new())
+    );
+    assert_eq!(run(&sources, "add api --kind Arm --dry-run").1, "");
+
+    // Without a terminal, files are not deleted without a word.
+    let (code, _, errors) = run(&directory, "remove api --kind Arm");
+    assert_eq!(code, 1);
+    assert!(
+        errors.contains("add --yes (nothing was changed)"),
+        "{errors}"
+    );
+    let (code, out, _) = run(&directory, "remove api --kind Arm --yes --output json");
+    assert_eq!(code, 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["deleted"].as_array().unwrap().len(), 3);
+    assert_eq!(fs::read_to_string(&lib).unwrap(), before);
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_a_failure_with_1() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    for wrong in [
+        "new Robot",
+        "new",
+        "add",
+        "add api",
+        "add api --kind robot",
+        "add webhook --kind Robot",
+        "add version 1 --kind Robot",
+        "edit",
+        "edit storage v9 --kind Robot",
+        "add controller --kind Nothing",
+        "new x --license mit",
+        "remove version v1alpha1 --kind Robot",
+        "new a --opkit main",
+    ] {
+        let (code, out, errors) = run(&directory, wrong);
+        assert_eq!((code, out.as_str()), (2, ""), "{wrong}: {errors}");
+        assert!(!errors.is_empty());
+    }
+    let (code, _, errors) = run(parent.path(), "add api --kind Arm");
+    assert_eq!(code, 1);
+    assert!(
+        errors.contains("there is no Cargo.toml with a [package]"),
+        "{errors}"
+    );
+    fs::write(directory.join("src/lib.rs"), "fn (").unwrap();
+    let (code, _, errors) = run(&directory, "add api --kind Arm");
+    assert_eq!((code, errors.lines().count()), (1, 1), "{errors}");
+    assert!(
+        errors.starts_with("opkit: src/lib.rs:1: this is not valid Rust"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn every_command_has_an_example() {
+    let parent = TempDir::new().unwrap();
+    for command in [
+        "new",
+        "init",
+        "add api",
+        "add version",
+        "add webhook",
+        "add controller",
+        "edit",
+        "edit storage",
+        "remove api",
+        "remove version",
+        "remove webhook",
+        "remove controller",
+    ] {
+        let (code, out, _) = run(parent.path(), &format!("{command} --help"));
+        assert_eq!(code, 0);
+        assert!(
+            out.contains("Example") && out.contains(&format!("  opkit {command} ")),
+            "{out}"
+        );
+    }
+}
