@@ -118,7 +118,7 @@ pub(crate) fn add_use(
     if let Some((last, _)) = style {
         let group = group_of(source, &uses, last);
         let sorts_before = |item: &&&Item| sort_key(source.text_of(*item)) < sort_key(&line);
-        let before = group.iter().filter(sorts_before).next_back();
+        let before = group.iter().rfind(sorts_before);
         insert_in_group(
             source,
             before.copied(),

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use syn::{Item, ItemStruct};
 
+use crate::manifest::Manifest;
 use crate::source::Source;
 use crate::source::attribute::{Argument, arguments, is_named};
 use crate::tree::Tree;
-use crate::{Error, Result, manifest::Manifest, parse, sources};
+use crate::{Error, Result, parse, sources};
 
 /// Kind that a project defines.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Projects of operators: new ones, and edits of their Rust source.
 //!
-//! [`NewProject`] returns the files of a project. The other commands take the files of a project as
-//! a [`Tree`], and return [`Changes`], which are written all or not at all. Rust source is edited at
-//! the positions of a syntax tree; text that an edit does not cover stays as it is. A file that is
-//! not as expected is refused with its line and what to write by hand.
+//! [`NewProject`] returns the files of a project. The other commands take the files of a project
+//! as a [`Tree`], and return [`Changes`], which are written all or not at all. Rust source is
+//! edited at the positions of a syntax tree; text that an edit does not cover stays as it is. A
+//! file that is not as expected is refused with its line and what to write by hand.
 //!
 //! # Examples
 //! ```

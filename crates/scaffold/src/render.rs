@@ -63,7 +63,7 @@ impl KindText {
 
     /// Replaces the names that follow from the kind.
     pub(crate) fn fill(&self, template: &str) -> String {
-        let KindText {
+        let Self {
             kind,
             group,
             version,

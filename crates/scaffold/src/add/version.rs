@@ -330,10 +330,10 @@ fn imports(items: &[Item], used: &BTreeSet<String>) -> Vec<String> {
             UseTree::Rename(it) if used.contains(&it.rename.to_string()) => {
                 found.push(format!("use {path}{} as {};", it.ident, it.rename));
             }
-            UseTree::Glob(_) if path == "opkit::prelude::" => {
-                if PRELUDE.iter().any(|name| used.contains(*name)) {
-                    found.push("use opkit::prelude::*;".to_owned());
-                }
+            UseTree::Glob(_)
+                if path == "opkit::prelude::" && PRELUDE.iter().any(|it| used.contains(*it)) =>
+            {
+                found.push("use opkit::prelude::*;".to_owned());
             }
             UseTree::Group(group) => {
                 group
