@@ -5,10 +5,11 @@ use crate::manifest::Manifest;
 use crate::operator::{self, Place};
 use crate::source::{Edits, Source, tokens};
 use crate::tree::Tree;
-use crate::{Error, Result, built_in, items, names, parse};
+use crate::{Error, Result, items, names, parse};
 
 mod api;
 mod controller;
+mod target;
 mod version;
 mod webhook;
 
@@ -18,6 +19,7 @@ mod tests;
 pub use api::AddApi;
 pub use controller::AddController;
 pub(crate) use controller::{function_name, reconcile_name};
+pub(crate) use target::Target;
 pub use version::AddVersion;
 pub(crate) use version::with_arguments;
 pub use webhook::AddWebhook;
@@ -152,7 +154,7 @@ impl Workshop {
 }
 
 /// Returns the name that an item defines in its module.
-fn defined(item: &syn::Item) -> Option<String> {
+pub(crate) fn defined(item: &syn::Item) -> Option<String> {
     let ident = match item {
         syn::Item::Struct(it) => &it.ident,
         syn::Item::Enum(it) => &it.ident,
@@ -220,131 +222,5 @@ pub(crate) fn append(source: &Source, text: &str, edits: &mut Edits) {
             };
             edits.insert(source.text.len(), format!("{end}{text}"));
         }
-    }
-}
-
-/// Kind that a controller or a webhook is added for.
-#[derive(Debug)]
-pub(crate) struct Target {
-    pub(crate) kind: String,
-    /// Path of the module with its functions.
-    pub(crate) module: String,
-    /// Path of the file with its functions.
-    pub(crate) file: String,
-    /// Import of a kind that the project does not define.
-    pub(crate) import: Option<String>,
-}
-
-impl Target {
-    /// Finds a kind: of the project, of Kubernetes, or by its path in Rust.
-    pub(crate) fn find(
-        shop: &Workshop,
-        kind: &str,
-        group: Option<&str>,
-        version: Option<&str>,
-        rust_path: Option<&str>,
-    ) -> Result<Self> {
-        if let Some(path) = rust_path {
-            names::check_kind_name(kind)?;
-            let is_path = syn::parse_str::<syn::Path>(path).is_ok();
-            if !is_path || path.rsplit("::").next() != Some(kind) {
-                let reason = format!(
-                    "this is not the path of the type {kind}, such as cert_manager::{kind}"
-                );
-                return Err(Error::argument("--path", path, reason));
-            }
-            return Ok(Self::foreign(shop, kind, path.to_owned()));
-        }
-        if let Some(own) = shop.own_kind(kind, group)? {
-            if own.inline > 0 || own.module.is_empty() {
-                let reason = format!(
-                    "{kind} is not in a file of its own, to which opkit adds functions: move it to src/{}.rs",
-                    names::module(kind)
-                );
-                return Err(Error::source(&own.file, 1, reason));
-            }
-            return Ok(Self {
-                kind: own.name.clone(),
-                module: own.path(),
-                file: own.file,
-                import: None,
-            });
-        }
-        if let Some(found) = built_in::find(kind, group, version)? {
-            let path = format!("opkit::k8s_openapi::{}", found.path);
-            return Ok(Self::foreign(shop, kind, path));
-        }
-        let group = group
-            .map(|group| format!(" of the group {group}"))
-            .unwrap_or_default();
-        let reason = format!(
-            "neither this project nor Kubernetes has this kind{group}: for a type of another crate add --path, such as --path cert_manager::Certificate"
-        );
-        Err(Error::argument("--kind", kind, reason))
-    }
-
-    /// Finds a kind as [`Target::find`] does, or by the file of its name.
-    pub(crate) fn find_or_module(shop: &Workshop, kind: &str, group: Option<&str>) -> Result<Self> {
-        names::check_kind_name(kind)?;
-        let module = names::module(kind);
-        let file = shop.manifest.beside_root(&format!("{module}.rs"));
-        let is_own = shop.own_kind(kind, group)?.is_some();
-        match shop.tree.get(&file).is_some() && !is_own {
-            true => Ok(Self::foreign(shop, kind, kind.to_owned())),
-            false => Self::find(shop, kind, group, None, None),
-        }
-    }
-
-    fn foreign(shop: &Workshop, kind: &str, path: String) -> Self {
-        let module = names::module(kind);
-        Self {
-            kind: kind.to_owned(),
-            file: shop.manifest.beside_root(&format!("{module}.rs")),
-            module,
-            import: Some(path),
-        }
-    }
-
-    /// Creates the module of a kind that the project does not define, if it is missing.
-    pub(crate) fn ensure_module(&self, shop: &mut Workshop) -> Result<()> {
-        let Some(import) = &self.import else {
-            return Ok(());
-        };
-        if let Some(text) = shop.tree.get(&self.file) {
-            let source = Source::parse(&self.file, text)?;
-            return match items::imported(&source.file.items).contains(&self.kind) {
-                true => Ok(()),
-                false => {
-                    let reason = format!(
-                        "this file exists, but does not import {}: rename it",
-                        self.kind
-                    );
-                    Err(Error::source(&self.file, 1, reason))
-                }
-            };
-        }
-        shop.check_free(&self.module)?;
-        let mut imports = [
-            format!("use {import};"),
-            "use opkit::prelude::*;".to_owned(),
-        ];
-        imports.sort();
-        let text = format!(
-            "//! What the operator does with the kind `{}`.\n\n{}\n",
-            self.kind,
-            imports.join("\n")
-        );
-        shop.tree.insert(&self.file, text);
-        let test = format!("tests/{}.rs", self.module);
-        if shop.tree.get(&test).is_none() {
-            let template = include_str!("templates/foreign-test.rs.txt");
-            let values = [
-                ("Kind", self.kind.as_str()),
-                ("library", &shop.manifest.library),
-            ];
-            let text = crate::render::fill(template, &values);
-            shop.tree.insert(test, text);
-        }
-        shop.add_module(&self.module)
     }
 }
