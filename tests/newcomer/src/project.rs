@@ -1,10 +1,9 @@
 //! A project in an empty directory, outside of this repository.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-
-use tempfile::TempDir;
 
 use crate::readme::files;
 
@@ -13,18 +12,48 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Empty directory, which is removed at the end. Its path is the same in each run, because cargo
+/// keeps what it builds for each path.
+pub(crate) struct EmptyDirectory(PathBuf);
+
+impl EmptyDirectory {
+    pub(crate) fn new(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        target_directory().hash(&mut hasher);
+        let hash = hasher.finish();
+        let parent = std::env::temp_dir().join(format!("opkit-newcomer-{hash:x}"));
+        let directory = Self(parent.join(name));
+        let _ = fs::remove_dir_all(&directory.0);
+        fs::create_dir_all(&directory.0).unwrap();
+        directory
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for EmptyDirectory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+        // The parent goes with its last directory.
+        if let Some(parent) = self.0.parent() {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
 /// Project with the files of the README, unchanged. The configuration that locates the crates,
 /// which is not needed once opkit is published, is beside the project and not in it.
 pub(crate) struct Project {
-    /// Temporary directory, removed at the end.
-    _parent: TempDir,
+    _parent: EmptyDirectory,
     directory: PathBuf,
 }
 
 impl Project {
     /// Writes the files of the README.
     pub(crate) fn of_readme() -> Self {
-        let parent = TempDir::new().unwrap();
+        let parent = EmptyDirectory::new("readme");
         let directory = parent.path().join("hello-operator");
         let readme = fs::read_to_string(repository().join("README.md")).unwrap();
         for file in files(&readme) {

@@ -3,10 +3,9 @@ use std::io::{BufRead, BufReader, ErrorKind};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 
 use crate::guide::Guide;
-use crate::project::{Project, command_in, opkit, repository, text};
+use crate::project::{EmptyDirectory, Project, command_in, opkit, repository, text};
 
 /// `opkit dev`, which is killed when the test ends, also if the test fails.
 struct Dev(Child);
@@ -41,7 +40,8 @@ impl Dev {
 
     /// Stops it as Ctrl-C does.
     fn stop(&mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
+        let process = Pid::from_raw(self.0.id().cast_signed()).unwrap();
+        kill_process(process, Signal::INT).unwrap();
         assert!(self.0.wait().unwrap().success());
     }
 }
@@ -76,7 +76,7 @@ fn the_operator_of_the_readme_compiles_passes_its_test_and_runs() {
 /// One test and one build: the projects of the guides become members of one workspace.
 #[test]
 fn the_projects_of_the_guides_compile_and_pass_their_tests() {
-    let parent = TempDir::new().unwrap();
+    let parent = EmptyDirectory::new("guides");
     let mut projects = Vec::new();
     for guide in ["tour.md", "walkthroughs.md"] {
         projects.extend(Guide::read(guide).follow(parent.path()));
