@@ -57,9 +57,10 @@ pub(crate) fn run(args: EditArgs) -> Result<()> {
         let command = EditStorage { kind, version };
         return change(&options, true, |tree| command.apply(tree));
     }
-    let mut command = Edit::default();
-    command.namespaced = args.namespaced;
-    command.domain = args.domain;
-    command.image = args.image;
+    let command = Edit {
+        namespaced: args.namespaced,
+        domain: args.domain,
+        image: args.image,
+    };
     change(&args.change, true, |tree| command.apply(tree))
 }
