@@ -67,9 +67,10 @@ fn is_kind(name: &str, definitions: &Definitions) -> bool {
     let Some(definition) = definitions.get(name) else {
         return false;
     };
-    let metadata = &definition["properties"]["metadata"];
-    let has_metadata = reference(metadata).is_some_and(|it| it.ends_with(".ObjectMeta"));
-    let is_root = definition["x-kubernetes-group-version-kind"].is_array();
+    let metadata = definition.pointer("/properties/metadata");
+    let metadata = metadata.and_then(reference);
+    let has_metadata = metadata.is_some_and(|it| it.ends_with(".ObjectMeta"));
+    let is_root = definition.get("x-kubernetes-group-version-kind").is_some();
     name.starts_with("io.k8s.api.") && has_metadata && is_root
 }
 
@@ -83,9 +84,8 @@ fn short(name: &str) -> &str {
 }
 
 fn reference(schema: &Value) -> Option<&str> {
-    let reference = schema["$ref"]
-        .as_str()
-        .or(schema["allOf"][0]["$ref"].as_str())?;
+    let references = ["/$ref", "/allOf/0/$ref"].map(|path| schema.pointer(path));
+    let reference = references.into_iter().flatten().next()?.as_str()?;
     reference.strip_prefix("#/components/schemas/")
 }
 

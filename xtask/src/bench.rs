@@ -114,11 +114,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Subject::Webhook(options) => return webhook(root, target, options),
         Subject::RealServer { directory } => return real_server(directory),
     };
-    let build = |program: &str, profile: &str| {
-        let package = ["--package", "opkit-benches", "--bin", program];
-        cargo(root, target, profile, &package)
-    };
-    build(program, "release")?;
+    let package = ["--package", "opkit-benches", "--bin", program];
+    cargo(root, target, "release", &package)?;
     let mut command = Command::new(target.join("release").join(program));
     command.arg("run");
     options.add_to(&mut command);
@@ -128,10 +125,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let go = match &args.subject {
         Subject::Cache(_) => vec![("client-go", "client-go", ".")],
         Subject::Controller(controller) => {
-            build("minimal", "operator")?;
             command
                 .arg("--minimal")
-                .arg(target.join("operator/minimal"));
+                .arg(operator(root, target, "minimal")?);
             if let Some(only) = &controller.only {
                 command.args(["--only", only]);
             }
@@ -201,8 +197,7 @@ fn api_server(root: &Path, target: &Path, args: &ServerArgs) -> Result<ExitCode>
 
 /// Builds the operator with webhooks, its peer and the benchmark, and runs the benchmark.
 fn webhook(root: &Path, target: &Path, options: &Options) -> Result<ExitCode> {
-    let programs = ["--bin", "bench-webhook", "--bin", "webhooks"];
-    let package = [&["--package", "opkit-benches"], programs.as_slice()].concat();
+    let package = ["--package", "opkit-benches", "--bin", "bench-webhook"];
     cargo(root, target, "release", &package)?;
     let (release, peers) = (target.join("release"), target.join("peers"));
     let Some(server) = real(&peers) else {
@@ -212,7 +207,7 @@ fn webhook(root: &Path, target: &Path, options: &Options) -> Result<ExitCode> {
     command
         .arg("run")
         .arg("--operator")
-        .arg(release.join("webhooks"))
+        .arg(operator(root, target, "webhooks")?)
         .arg("--kubeconfig")
         .arg(server.kubeconfig())
         .arg("--directory")
@@ -259,6 +254,38 @@ fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> 
     let status = command.status().context("cannot run cargo build")?;
     ensure!(status.success(), "cargo build {arguments:?} failed");
     Ok(())
+}
+
+/// Builds an operator as small as its peers in Go: with the profile for small operators, and linked
+/// statically. Returns the path of its executable.
+fn operator(root: &Path, target: &Path, program: &str) -> Result<PathBuf> {
+    let host = host()?;
+    let mut command = Command::new("cargo");
+    command
+        .args(["build", "--quiet", "--profile", "operator"])
+        .args(["--package", "opkit-benches", "--bin", program])
+        // With a target, the flags do not apply to build scripts and macros.
+        .args(["--target", &host])
+        .arg("--target-dir")
+        .arg(target)
+        .env(
+            "RUSTFLAGS",
+            "-C target-feature=+crt-static -C relocation-model=static",
+        )
+        .current_dir(root);
+    let status = command.status().context("cannot run cargo build")?;
+    ensure!(status.success(), "cargo build of {program} failed");
+    Ok(target.join(host).join("operator").join(program))
+}
+
+/// Returns the target that the compiler builds for by default.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output();
+    let output = output.context("cannot run rustc")?.stdout;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.lines();
+    let host = lines.find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc prints no host")?.to_owned())
 }
 
 fn kube_runtime(root: &Path, peers: &Path) -> Result<PathBuf> {

@@ -24,6 +24,7 @@ mod diff;
 mod fuzz;
 mod kinds;
 mod mutate;
+mod picture;
 mod protobuf;
 mod rbac;
 mod record;
@@ -63,6 +64,8 @@ enum Task {
     Kinds(kinds::Args),
     /// Insert faults into the engines and run the tests on each, to find behaviour without a test
     Mutate(mutate::Args),
+    /// Draw the picture of `opkit dev` in the README
+    Picture(picture::Args),
     /// Generate the table of protobuf messages from the sources of Kubernetes' Go modules
     Protobuf(protobuf::Args),
     /// Read the roles and bindings of a new API server, and write them for the embedded server
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Kinds(args) => kinds::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Mutate(args) => mutate::run(&args),
+        Task::Picture(args) => picture::run(Path::new("."), &args).map(|()| ExitCode::SUCCESS),
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Rbac(args) => rbac::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),

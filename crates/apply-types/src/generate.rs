@@ -197,11 +197,12 @@ fn structure(name: &str, definition: &Definition, span: Span) -> TokenStream {
             ::opkit::__private::serde::Deserialize
         )]
         #[serde(crate = "::opkit::__private::serde")]
+        #[allow(unreachable_pub)]
         pub struct #ident {
             #declared
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, unreachable_pub)]
         impl #ident {
             #constructors
             #methods

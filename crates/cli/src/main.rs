@@ -13,8 +13,8 @@ mod explain;
 mod kubeconfig;
 mod migrate;
 mod output;
-mod shell;
 mod project;
+mod shell;
 mod signals;
 
 use std::ffi::OsString;

@@ -2,8 +2,8 @@
 //!
 //! A [`Snapshot`] has what the view shows: objects, reconciles, queue, events, log, webhooks. A
 //! [`Dashboard`] has what the user has selected, and changes with each [`Key`]. [`draw`] returns
-//! the [`Screen`] of both for a size, as lines of styled text; [`Screen::ansi`] encodes a screen for
-//! a terminal. The crate does no I/O: the command reads the keys and writes the text.
+//! the [`Screen`] of both for a size, as lines of styled text; [`Screen::ansi`] encodes a screen
+//! for a terminal. The crate does no I/O: the command reads the keys and writes the text.
 
 mod draw;
 mod keys;

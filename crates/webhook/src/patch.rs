@@ -5,9 +5,9 @@
 //! and after, so that fields that the Rust type does not know, and values that it writes in another
 //! form, stay as the client sent them.
 //!
-//! This takes three steps. [`Documents::changed`] parses what differs, [`merge`] carries the changes
-//! over into the object of the request, and [`diff`] writes the difference between both objects as
-//! RFC 6902 operations, which can therefore always be applied.
+//! This takes three steps. [`Documents::changed`] parses what differs, [`merge`] carries the
+//! changes over into the object of the request, and [`diff`] writes the difference between both
+//! objects as RFC 6902 operations, which can therefore always be applied.
 
 mod changed;
 

@@ -12,10 +12,16 @@ use super::{Package, Violation};
 const CRATES: &[(&str, &[&str])] = &[
     (
         "opkit",
-        &["opkit-derive", "opkit-envtest", "opkit-operator"],
+        &[
+            "opkit-apply-types",
+            "opkit-derive",
+            "opkit-envtest",
+            "opkit-operator",
+        ],
     ),
     ("opkit-apimachinery", &[]),
     ("opkit-apiserver", &["opkit-cel", "opkit-random"]),
+    ("opkit-apply-types", &[]),
     ("opkit-cache", &["opkit-client"]),
     ("opkit-cel", &["opkit-apimachinery", "opkit-syntax"]),
     (
@@ -24,6 +30,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "opkit",
             "opkit-apiserver",
             "opkit-client",
+            "opkit-dashboard",
             "opkit-debug",
             "opkit-deploy",
             "opkit-envtest",
@@ -43,6 +50,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "opkit-workqueue",
         ],
     ),
+    ("opkit-dashboard", &["opkit-debug"]),
     ("opkit-debug", &[]),
     ("opkit-deploy", &["opkit-client"]),
     ("opkit-derive", &["opkit-syntax"]),

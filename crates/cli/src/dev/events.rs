@@ -21,7 +21,7 @@ pub(crate) async fn latest(client: &DynamicClient) -> Vec<Event> {
         return Vec::new();
     };
     let mut events: Vec<Event> = list.items.iter().map(event).collect();
-    events.sort_by(|one, other| other.time.cmp(&one.time));
+    events.sort_by_key(|event| std::cmp::Reverse(event.time));
     events.truncate(EVENTS_MAX);
     events
 }

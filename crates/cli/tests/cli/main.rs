@@ -5,8 +5,8 @@
 mod deploy;
 mod dev;
 mod migrate;
-mod terminal;
 mod project;
+mod terminal;
 
 use std::fs;
 use std::net::TcpListener;
