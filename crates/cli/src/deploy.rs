@@ -10,10 +10,11 @@ mod release;
 mod run;
 mod test;
 
+pub(crate) use cluster::ClusterArgs;
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
 pub(crate) use release::{DeployArgs, UndeployArgs};
-pub(crate) use run::RunArgs;
+pub(crate) use run::{RunArgs, environment, refuse_stored_versions};
 pub(crate) use test::TestArgs;
 
 /// Format of a result for scripts.

@@ -56,6 +56,11 @@ enum Command {
     Remove(project::RemoveCommand),
     /// Build an operator and run it on an embedded control plane; rebuild and restart it after each
     /// edit
+    #[command(after_help = "\
+Examples:
+  opkit dev
+  opkit dev robot-operator -- --log-level debug
+  opkit dev --on-cluster --context staging")]
     Dev {
         /// Package of the operator [default: the package of the current directory, or the only
         /// operator of the workspace]
@@ -66,6 +71,8 @@ enum Command {
         /// command `manifests` prints
         #[arg(long)]
         as_admin: bool,
+        #[command(flatten)]
+        on: dev::OnClusterArgs,
         /// Arguments for the operator
         #[arg(last = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
@@ -192,8 +199,9 @@ impl Command {
                 operator,
                 control_plane,
                 as_admin,
+                on,
                 arguments,
-            } => dev::run(operator.as_deref(), &control_plane, as_admin, arguments).await,
+            } => dev::run(operator.as_deref(), &control_plane, as_admin, on, arguments).await,
             Self::Explain(args) => explain::run(&args).await,
             Self::Cluster(ClusterCommand::Up {
                 control_plane,

@@ -79,6 +79,21 @@ impl Guide {
         lines.collect()
     }
 
+    /// Returns the commands in blocks of the language `shell`, without comments. Their output is
+    /// not compared, because it contains times.
+    pub(crate) fn cluster_lines(&self) -> Vec<String> {
+        let mut blocks = self.markdown.split("```shell\n").skip(1);
+        let mut lines = Vec::new();
+        for block in &mut blocks {
+            let block = block.split("```").next().unwrap_or_default();
+            let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+            let without_comment =
+                |line: &str| line.split(" #").next().unwrap_or(line).trim().to_owned();
+            lines.extend(commands.map(without_comment));
+        }
+        lines
+    }
+
     /// Runs the commands `opkit`, except `opkit dev`, and writes the files. Returns the directories
     /// of the projects. The output must be that of the guide; `OPKIT_BLESS=1` writes it there.
     pub(crate) fn follow(&self, parent: &Path) -> Vec<PathBuf> {
@@ -142,7 +157,7 @@ fn shown(output: &Output, line: &str) -> String {
 }
 
 /// Splits a command line at its spaces.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 

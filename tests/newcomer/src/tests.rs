@@ -1,10 +1,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::guide::Guide;
+use crate::guide::{Guide, words};
 use crate::project::{EmptyDirectory, Project, command_in, opkit, repository, text};
 
 /// `opkit dev`, which is killed when the test ends, also if the test fails.
@@ -125,4 +126,55 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
         }
     }
     dev.stop();
+
+    // The steps in a cluster: the tour has its own project, the walkthroughs end with the last.
+    let memcached = projects.last().unwrap();
+    for (guide, project) in [("tour.md", tour), ("walkthroughs.md", memcached)] {
+        let cluster = Cluster::start(project);
+        let lines = Guide::read(guide).cluster_lines();
+        assert!(lines.len() > 3, "{guide}");
+        for line in lines {
+            let mut command = command_in(project, opkit());
+            command.args(words(&line).iter().skip(1));
+            let output = command
+                .env("KUBECONFIG", &cluster.kubeconfig)
+                .output()
+                .unwrap();
+            let (out, errors) = (text(&output.stdout), text(&output.stderr));
+            assert!(output.status.success(), "{line}: {out}{errors}");
+        }
+    }
+}
+
+/// `opkit cluster up`, which is killed when the test ends.
+struct Cluster {
+    child: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Cluster {
+    /// Starts the control plane, and waits until it listens.
+    fn start(project: &Path) -> Self {
+        let kubeconfig = project.join(".opkit/cluster.kubeconfig");
+        let mut command = command_in(project, opkit());
+        command
+            .args(["cluster", "up", "--kubeconfig-out"])
+            .arg(&kubeconfig);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut cluster = Self { child, kubeconfig };
+        let lines = BufReader::new(cluster.child.stdout.take().unwrap()).lines();
+        let mut ready = lines.map_while(Result::ok);
+        assert!(
+            ready.any(|line| line.contains("kubeconfig")),
+            "the control plane ended"
+        );
+        cluster
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

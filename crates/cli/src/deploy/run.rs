@@ -51,14 +51,10 @@ impl RunArgs {
             printer.line("webhooks", text);
         }
         let mut command = Command::new(&built.executable);
-        command.arg("run");
-        if let Some(context) = &self.cluster.context {
-            command.env(
-                "KUBECONFIG",
-                with_context(context, self.cluster.kubeconfig.as_deref())?,
-            );
-        } else if let Some(kubeconfig) = &self.cluster.kubeconfig {
-            command.arg("--kubeconfig").arg(kubeconfig);
+        let (flags, kubeconfig) = environment(&self.cluster)?;
+        command.arg("run").args(flags);
+        if let Some(kubeconfig) = kubeconfig {
+            command.env("KUBECONFIG", kubeconfig);
         }
         let operator = &built.model.operator;
         printer.line("operator", &format!("{operator} runs, Ctrl-C stops it"));
@@ -119,18 +115,38 @@ async fn check_crds(built: &BuiltOperator, client: &Client) -> Result<()> {
             }
             installed => installed?,
         };
-        let has_webhook =
-            (installed.spec.conversion).is_some_and(|conversion| conversion.strategy == "Webhook");
-        let stored = installed.status.and_then(|status| status.stored_versions);
-        let stored = stored.unwrap_or_default();
-        if has_webhook && stored.len() > 1 {
-            bail!(
-                "objects of {name} are stored in the versions {}, and the conversion webhook cannot be reached on this machine: deploy the operator, or run `opkit migrate storage` first",
-                stored.join(", ")
-            );
-        }
+        refuse_stored_versions(name, &installed)?;
     }
     Ok(())
+}
+
+/// Refuses a CRD whose objects are stored in several versions, and must be converted.
+pub(crate) fn refuse_stored_versions(
+    name: &str,
+    installed: &CustomResourceDefinition,
+) -> Result<()> {
+    let conversion = installed.spec.conversion.as_ref();
+    let has_webhook = conversion.is_some_and(|conversion| conversion.strategy == "Webhook");
+    let status = installed.status.as_ref();
+    let stored = status.and_then(|status| status.stored_versions.as_deref());
+    let stored = stored.unwrap_or_default();
+    if has_webhook && stored.len() > 1 {
+        bail!(
+            "objects of {name} are stored in the versions {}, and the conversion webhook cannot be reached on this machine: deploy the operator, or run `opkit migrate storage` first",
+            stored.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Returns the flags of the operator and the value of `KUBECONFIG` that select the cluster.
+pub(crate) fn environment(cluster: &ClusterArgs) -> Result<(Vec<OsString>, Option<OsString>)> {
+    let kubeconfig = cluster.kubeconfig.as_deref();
+    Ok(match (&cluster.context, kubeconfig) {
+        (Some(context), _) => (Vec::new(), Some(with_context(context, kubeconfig)?)),
+        (None, Some(path)) => (vec!["--kubeconfig".into(), path.into()], None),
+        (None, None) => (Vec::new(), None),
+    })
 }
 
 /// Returns a value of `KUBECONFIG` that selects a context. Kubeconfigs are merged, and the first

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -10,10 +11,17 @@ use opkit_client::{
     ObjectKey, RequestError, RestMapper, Unstructured, WriteOptions, one_line,
 };
 
+use tokio::time::Instant;
+
 use super::webhooks::DevWebhooks;
 
 /// Field manager of the objects that this command applies.
 const MANAGER: &str = "opkit-dev";
+
+/// Time in which a CRD must be established. The embedded control plane establishes it at once.
+const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two looks at the CRD.
+const ESTABLISH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Namespace and name of a ServiceAccount.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -64,19 +72,30 @@ impl Installer {
                     webhooks.trust(&mut object);
                 }
                 self.apply(&object).await?;
-                let crd = self.client.get::<CustomResourceDefinition>(object.name());
-                crds.push(crd.await.map_err(|error| message(&error))?);
-            }
-        }
-        for crd in &crds {
-            let name = crd.metadata.name.as_deref().unwrap_or_default();
-            let status = crd.status.iter();
-            let mut conditions = status.flat_map(|status| status.conditions.iter().flatten());
-            if !conditions.any(|it| it.type_ == "Established" && it.status == "True") {
-                bail!("the control plane does not establish {name}");
+                crds.push(self.established(object.name()).await?);
             }
         }
         Ok(crds)
+    }
+
+    /// Waits until a CRD is established, and returns it.
+    async fn established(&self, name: &str) -> Result<CustomResourceDefinition> {
+        let started = Instant::now();
+        loop {
+            let crd = self.client.get::<CustomResourceDefinition>(name).await;
+            let crd = crd.map_err(|error| message(&error))?;
+            let conditions = crd.status.iter().flat_map(|status| &status.conditions);
+            let is_established = conditions
+                .flatten()
+                .any(|it| it.type_ == "Established" && it.status == "True");
+            if is_established {
+                return Ok(crd);
+            }
+            if started.elapsed() > ESTABLISH_TIMEOUT {
+                bail!("the control plane does not establish {name}");
+            }
+            tokio::time::sleep(ESTABLISH_INTERVAL).await;
+        }
     }
 
     /// Installs the namespace, ServiceAccount, roles and role bindings among the manifests of an

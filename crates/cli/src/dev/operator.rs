@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use super::package::Package;
+use super::target::Connection;
 use super::view::View;
 use super::{activity, install};
 
@@ -85,17 +86,17 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts the operator with the user of `kubeconfig` and the user's `arguments`. The operator's
-    /// log goes to stderr, or to a file while a live view uses the terminal.
+    /// Starts the operator with the user's `arguments`. The operator's log goes to stderr, or to a
+    /// file while a live view uses the terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,
         arguments: &[OsString],
-        kubeconfig: &Path,
+        connection: Connection,
         view: &View,
     ) -> Result<Self> {
         let name = package.name.clone();
-        let beside = |ending: &str| kubeconfig.with_file_name(format!("{name}.{ending}"));
+        let beside = |ending: &str| connection.directory.join(format!("{name}.{ending}"));
         let debug_address_file = beside("debug-address");
         // The file may be left from an operator that was killed, with an old address.
         let _ = fs::remove_file(&debug_address_file);
@@ -107,10 +108,12 @@ impl OperatorProcess {
         } else {
             (None, Stdio::inherit())
         };
-        let child = Command::new(executable)
-            .arg("run")
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
+        let mut command = Command::new(executable);
+        command.arg("run").args(&connection.arguments);
+        if let Some(kubeconfig) = &connection.kubeconfig {
+            command.env("KUBECONFIG", kubeconfig);
+        }
+        let child = command
             .args([
                 "--debug-bind-address",
                 "127.0.0.1:0",

@@ -10,22 +10,21 @@ use anyhow::Result;
 use futures::future::{BoxFuture, OptionFuture};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use opkit_client::{ClientOptions, Discovery, DynamicClient};
+use opkit_client::DynamicClient;
 use opkit_dashboard::Request;
 use opkit_debug::{Activity, Reconcile};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::events;
-use super::identity::OperatorIdentity;
 use super::install::Installer;
 use super::log_tail::LogTail;
 use super::operator::{self, OperatorProcess};
 use super::package::Package;
 use super::rows::{self, Row};
 use super::sources::Sources;
+use super::target::Target;
 use super::view::View;
 use super::webhooks::DevWebhooks;
-use crate::control_plane::ControlPlane;
 use crate::output;
 
 /// Interval at which the view is refreshed and the sources are checked.
@@ -38,8 +37,7 @@ type Built = Result<Result<PathBuf, String>>;
 pub(crate) struct Session {
     package: Package,
     arguments: Vec<OsString>,
-    plane: ControlPlane,
-    identity: OperatorIdentity,
+    target: Target,
     view: View,
     client: DynamicClient,
     installer: Installer,
@@ -61,28 +59,22 @@ pub(crate) struct Session {
     starting: Option<Instant>,
     /// End of the operator's log, for the view.
     log: LogTail,
-    /// Features that the control plane does not implement and that were already shown.
-    unmodelled: HashSet<String>,
+    /// Warnings that were already shown.
+    shown: HashSet<String>,
 }
 
 impl Session {
     pub(crate) fn new(
         package: Package,
         arguments: Vec<OsString>,
-        plane: ControlPlane,
-        identity: OperatorIdentity,
+        target: Target,
         view: View,
     ) -> Self {
-        let kube = ClientOptions::default().in_process(plane.server.service(), "default");
-        let discovery = match plane.discovery_cache() {
-            Some(disk) => Discovery::with_disk(kube.clone(), disk),
-            None => Discovery::new(kube.clone()),
-        };
+        let (kube, discovery) = target.clients();
         Self {
             package,
             arguments,
-            plane,
-            identity,
+            target,
             view,
             installer: Installer::new(kube.clone(), discovery),
             client: DynamicClient::new(kube),
@@ -95,7 +87,7 @@ impl Session {
             edited: None,
             starting: None,
             log: LogTail::default(),
-            unmodelled: HashSet::new(),
+            shown: HashSet::new(),
         }
     }
 
@@ -114,13 +106,10 @@ impl Session {
         self.prepare_webhooks(&manifests)?;
         let webhooks = self.webhooks.as_ref();
         self.crds = self.installer.install_crds(&manifests, webhooks).await?;
+        self.target.check_crds(&self.crds).await?;
         self.install_permissions(&manifests).await?;
         self.manifests = manifests;
-        self.plane.write_kubeconfig()?;
-        self.view.banner(&self.plane, &self.crds);
-        if let Some(line) = self.identity.line() {
-            self.view.line("acts as", &output::plain(&line));
-        }
+        self.target.announce(&mut self.view, &self.crds)?;
         self.start(&executable)?;
         if let Some(process) = &mut self.process {
             let controllers = controllers(&process.wait_until_running().await?);
@@ -135,11 +124,7 @@ impl Session {
             let line = format!("{number} called by the API server");
             self.view.line("webhooks", &line);
         }
-        for sample in self.package.samples()? {
-            let applied = self.installer.apply_file(&sample).await?;
-            let line = format!("applied {}", applied.join(", "));
-            self.view.line("samples", &line);
-        }
+        self.apply_samples().await?;
         self.view.open()?;
         self.follow(edited).await;
         Ok(())
@@ -269,7 +254,7 @@ impl Session {
     fn prepare_webhooks(&mut self, manifests: &str) -> Result<()> {
         if self.webhooks.is_none() {
             let (name, arguments) = (&self.package.name, &self.arguments);
-            self.webhooks = DevWebhooks::prepare(name, &self.plane, manifests, arguments)?;
+            self.webhooks = self.target.prepare_webhooks(name, manifests, arguments)?;
         }
         Ok(())
     }
@@ -277,6 +262,9 @@ impl Session {
     /// Installs the webhook configurations and admission policies of the operator. `before` are the
     /// manifests of the operator before the edit.
     async fn install_admission(&self, before: &str) -> Result<usize> {
+        if !self.target.is_embedded() {
+            return Ok(0);
+        }
         let webhooks = self.webhooks.as_ref();
         let installed = self
             .installer
@@ -284,10 +272,28 @@ impl Session {
         installed.await
     }
 
+    /// Applies the samples, unless the operator works on a cluster.
+    async fn apply_samples(&mut self) -> Result<()> {
+        let samples = self.package.samples()?;
+        if !self.target.is_embedded() {
+            if !samples.is_empty() {
+                let line = "not applied to a cluster: kubectl apply -f config/samples";
+                self.view.line("samples", line);
+            }
+            return Ok(());
+        }
+        for sample in samples {
+            let applied = self.installer.apply_file(&sample).await?;
+            let line = format!("applied {}", applied.join(", "));
+            self.view.line("samples", &line);
+        }
+        Ok(())
+    }
+
     async fn install_permissions(&mut self, manifests: &str) -> Result<()> {
         let before = &self.manifests;
-        self.identity
-            .install(&self.plane, &self.installer, manifests, before)
+        self.target
+            .install_permissions(&self.installer, manifests, before)
             .await
     }
 
@@ -300,7 +306,7 @@ impl Session {
             &self.package,
             executable,
             arguments,
-            self.identity.kubeconfig(&self.plane),
+            self.target.connection()?,
             &self.view,
         );
         self.process = Some(started?);
@@ -324,13 +330,10 @@ impl Session {
             );
             self.view.state(&line);
         }
-        for missing in self.plane.server.unmodelled() {
-            if self.unmodelled.insert(missing.clone()) {
-                self.view.line("warning", &output::plain(&missing));
+        for (what, sentence) in self.target.warnings() {
+            if self.shown.insert(sentence.clone()) {
+                self.view.line(what, &output::plain(&sentence));
             }
-        }
-        for denied in self.identity.new_denials(&self.plane) {
-            self.view.line("denied", &output::plain(&denied));
         }
         let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each).await;
         let Some(snapshot) = self.view.snapshot() else {
@@ -365,11 +368,10 @@ impl Session {
         if let Some(process) = self.process {
             process.stop().await;
         }
-        self.identity.remove();
         if let Some(webhooks) = self.webhooks {
             webhooks.remove();
         }
-        self.plane.stop().await;
+        self.target.stop().await;
     }
 }
 

@@ -70,8 +70,13 @@ impl View {
         );
         self.line("control plane", &line);
         self.crds(crds);
-        self.snapshot.server = plane.address().to_string();
-        self.snapshot.kubeconfig = file.export_line();
+        self.on(&plane.address().to_string(), &file.export_line());
+    }
+
+    /// Sets the API server and the way to it, which the top of the view shows.
+    pub(crate) fn on(&mut self, server: &str, way: &str) {
+        self.snapshot.server = server.to_owned();
+        self.snapshot.kubeconfig = way.to_owned();
     }
 
     /// Prints the kinds that the operator defines.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -269,4 +269,50 @@ fn several_operators_are_listed() {
     // In the directory of one operator, that operator is chosen; its command `manifests` fails.
     let output = opkit(&other).arg("dev").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("cargo build --package other"));
+}
+
+#[tokio::test]
+async fn the_operator_can_work_on_a_cluster() {
+    // A control plane in another process.
+    let place = TempDir::new().unwrap();
+    let mut up = opkit(place.path());
+    up.args(["cluster", "up"]).stdout(Stdio::null());
+    let _cluster = Killed(up.spawn().unwrap());
+    let kubeconfig = place.path().join(".opkit/kubeconfig");
+    let is_up =
+        || fs::read_to_string(&kubeconfig).is_ok_and(|it| it.contains("https://127.0.0.1:"));
+    wait(is_up);
+    let path = kubeconfig.to_str().unwrap();
+
+    let arguments = ["--on-cluster", "--kubeconfig", path, "--", "--store"];
+    let mut dev = Dev::start(&operator("one"), &arguments);
+    dev.until("stdout", "op running, 1 controller");
+    let client = client(&kubeconfig).await;
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.get("robots.opkit.dev").await.unwrap();
+    // The operator acts as the user of the kubeconfig, and its webhooks are off.
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client);
+    assert!(accounts.get_opt("op").await.unwrap().is_none());
+    assert!(dev.text("stdout").contains("the user of the kubeconfig"));
+    assert!(
+        dev.text("seen").ends_with(" --store\n"),
+        "{}",
+        dev.text("seen")
+    );
+    assert!(!dev.path(".opkit/kubeconfig").exists());
+    dev.edit(&operator("two"));
+    dev.until("stdout", "op restarted");
+    let crd = crds.get("robots.opkit.dev").await.unwrap();
+    assert_eq!(crd.metadata.labels.unwrap_or_default()["made-by"], "two");
+}
+
+#[test]
+fn flags_of_a_cluster_need_a_cluster() {
+    let root = workspace("fn main() {}");
+    let output = opkit(root.path())
+        .args(["dev", "--context", "x"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--on-cluster"));
 }

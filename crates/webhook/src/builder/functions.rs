@@ -12,7 +12,7 @@ use opkit_controller::ReadDeclarations;
 use super::{AdmissionObject, AsyncMutate, AsyncValidate};
 use crate::admission::endpoint::{Decide, Decision, Failure};
 use crate::admission::request::{AdmissionRequest, Operation};
-use crate::admission::review::ParsedReview;
+use crate::admission::review::{self, ParsedReview};
 use crate::handler::Call;
 use crate::{Admission, WebhookContext};
 
@@ -235,7 +235,7 @@ fn decode<K: AdmissionObject>(json: Option<&Bytes>, what: &str) -> Result<K, Fai
     let Some(json) = json else {
         return Err(Failure::BadRequest(format!("there is no {what} to decode")));
     };
-    serde_json::from_slice(json)
+    review::decode(json)
         .map_err(|error| Failure::BadRequest(format!("cannot decode the {what}: {error}")))
 }
 

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::admission::review;
+
 /// The decoded object before and after it was changed, and the object of the request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Documents {
@@ -37,9 +39,9 @@ impl Documents {
         raw: &[u8],
     ) -> Result<Self, serde_json::Error> {
         parse(
-            serde_json::from_slice(before)?,
-            serde_json::from_slice(after)?,
-            serde_json::from_slice(raw)?,
+            review::decode(before)?,
+            review::decode(after)?,
+            review::decode(raw)?,
             LEVELS_MAX,
         )
     }
