@@ -91,12 +91,15 @@ impl Project {
     }
 }
 
-/// Returns a command that runs in a directory and builds into this repository's target directory.
+/// Returns a command that runs in a directory, and shares what this repository has built. Its own
+/// executables are in a directory of their own, because a project may have the name of an example,
+/// whose executable other tests run.
 pub(crate) fn command_in(directory: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(directory)
-        .env("CARGO_TARGET_DIR", target_directory())
+        .env("CARGO_BUILD_BUILD_DIR", target_directory())
+        .env("CARGO_TARGET_DIR", target_directory().join("newcomer"))
         .stdin(Stdio::null());
     // cargo runs this process: its variables are not meant for the project.
     for (name, _) in std::env::vars_os() {

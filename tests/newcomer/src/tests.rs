@@ -129,12 +129,13 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
 
     // The steps in a cluster: the tour has its own project, the walkthroughs end with the last.
     let memcached = projects.last().unwrap();
+    let opkit = opkit();
     for (guide, project) in [("tour.md", tour), ("walkthroughs.md", memcached)] {
         let cluster = Cluster::start(project);
         let lines = Guide::read(guide).cluster_lines();
         assert!(lines.len() > 3, "{guide}");
         for line in lines {
-            let mut command = command_in(project, opkit());
+            let mut command = command_in(project, &opkit);
             command.args(words(&line).iter().skip(1));
             let output = command
                 .env("KUBECONFIG", &cluster.kubeconfig)
