@@ -24,6 +24,7 @@ pub use auth_server::AuthServer;
 use operators::OperatorRights;
 
 mod auth_server;
+mod conversion;
 mod install;
 mod metrics;
 mod objects;

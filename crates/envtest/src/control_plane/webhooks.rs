@@ -139,7 +139,7 @@ impl ControlPlane {
                 let authority = authority.clone().map(String::into_bytes);
                 config.ca_bundle = authority.map(k8s_openapi::ByteString);
             }
-            self.apply(crd).await?;
+            self.apply_converted(crd, &address.to_string()).await?;
         }
         Ok(())
     }
