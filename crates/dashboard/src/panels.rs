@@ -298,8 +298,8 @@ pub(crate) fn head(snapshot: &Snapshot, columns: usize) -> [Line; 2] {
     ]
 }
 
-/// Returns a line with one text at the left and one at the right, which is left out if there is no
-/// room.
+/// Returns a line with one text at the left and one at the right. The right one is left out if the
+/// line is too short for both.
 fn apart(left: Line, right: Line, columns: usize) -> Line {
     let used = left.width().saturating_add(right.width());
     let Some(free) = columns

@@ -359,7 +359,7 @@ fn a_crd_that_a_server_refuses_is_reported_with_its_field() {
     );
 }
 
-/// Neither a release nor a revision could tell what to do with it.
+/// The command refuses a model in a format that it does not know.
 #[test]
 fn a_binary_of_another_version_is_reported() {
     let place = Place::new();
