@@ -20,6 +20,7 @@
 
 mod add;
 mod built_in;
+mod dependency;
 mod diff;
 mod edit;
 mod error;
@@ -33,6 +34,7 @@ mod plural;
 mod remove;
 mod render;
 mod source;
+mod tooling;
 mod tree;
 
 #[cfg(test)]
@@ -41,11 +43,13 @@ mod golden;
 mod variants;
 
 pub use add::{AddApi, AddController, AddVersion, AddWebhook};
+pub use dependency::Dependency;
 pub use edit::{Edit, EditStorage};
 pub use error::{Error, Result};
-pub use new::{Dependency, License, NewProject};
+pub use new::{License, NewProject};
 pub use plural::plural;
 pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
+pub use tooling::{AddTooling, Libc, RemoveTooling, Tooling};
 pub use tree::{Change, Changes, Tree};
 
 use source::Source;

@@ -86,6 +86,31 @@ pub(crate) fn value(text: &str, table: &str, key: &str) -> Option<String> {
     rest.split_once(quote).map(|(value, _)| value.to_owned())
 }
 
+/// Returns a string value of a dependency: of `name = { key = "value" }`, of `name = "version"`, or
+/// of a table of its own.
+pub(crate) fn dependency(text: &str, name: &str, key: &str) -> Option<String> {
+    if let Some(value) = value(text, &format!("dependencies.{name}"), key) {
+        return Some(value);
+    }
+    let line = lines(text, "dependencies").find(|line| line.key == name)?;
+    let entry = line.value.trim();
+    let Some(inline) = entry.strip_prefix('{') else {
+        return match key {
+            "version" => value(text, "dependencies", name),
+            _ => None,
+        };
+    };
+    let found = inline.find(key).filter(|start| {
+        let before = inline.get(..*start).unwrap_or_default().trim_end();
+        before.is_empty() || before.ends_with(',')
+    })?;
+    let rest = inline.get(found + key.len()..)?.trim_start();
+    let rest = rest.strip_prefix('=')?.trim_start();
+    let quote = rest.chars().next().filter(|it| ['"', '\''].contains(it))?;
+    let (value, _) = rest.get(1..)?.split_once(quote)?;
+    Some(value.to_owned())
+}
+
 /// Sets a string value in the table with the settings of a project.
 pub(crate) fn set(text: &str, key: &str, new: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };

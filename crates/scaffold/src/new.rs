@@ -1,5 +1,6 @@
 //! A new project: eight files that an operator author would write by hand.
 
+use crate::dependency::Dependency;
 use crate::render::{self, KindText, fill};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, manifest, names, plural};
@@ -20,34 +21,6 @@ pub enum License {
     /// No license.
     #[default]
     None,
-}
-
-/// Source of the library opkit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dependency {
-    /// Directory of the package `opkit`, absolute or from the directory of the project.
-    Path(String),
-    /// Address of a git repository.
-    Git(String),
-    /// Version in the registry.
-    Version(String),
-}
-
-impl Dependency {
-    fn text(&self) -> String {
-        let (key, value) = match self {
-            Self::Path(path) => ("path", path),
-            Self::Git(url) => ("git", url),
-            Self::Version(version) => ("version", version),
-        };
-        format!("{key} = {}", toml_string(value))
-    }
-}
-
-/// Returns a string of TOML.
-fn toml_string(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{escaped}\"")
 }
 
 /// Options of a new project.

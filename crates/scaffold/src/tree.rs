@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::diff::Line;
-use crate::{Error, Result};
+use crate::{Error, Result, tooling};
 
 mod write;
 
@@ -23,7 +23,7 @@ pub struct Tree {
 
 impl Tree {
     /// Reads the files of the project in `directory` that commands may change: the manifest, the
-    /// sources, the tests and the samples.
+    /// sources, the tests, the samples and the files of [`Tooling`](crate::Tooling).
     ///
     /// # Errors
     /// If there is no `Cargo.toml`, or a file cannot be read.
@@ -35,6 +35,14 @@ impl Tree {
             cause,
         })?;
         tree.insert("Cargo.toml", text);
+        for name in tooling::PATHS {
+            let path = directory.join(name);
+            if path.is_file() {
+                let text =
+                    fs::read_to_string(&path).map_err(|cause| Error::Read { path, cause })?;
+                tree.insert(name, text);
+            }
+        }
         for folder in FOLDERS {
             if directory.join(folder).is_dir() {
                 tree.read_folder(directory, folder)?;

@@ -147,6 +147,8 @@ fn shown(output: &Output, line: &str) -> String {
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{line}: {out}{errors}");
     assert_eq!(errors, "", "{line}");
+    let checkout = repository().canonicalize().unwrap();
+    let out = out.replace(&*checkout.to_string_lossy(), "../opkit");
     let lines = out
         .lines()
         .map(|line| match line.trim_start().starts_with("opkit   ") {

@@ -1,8 +1,8 @@
 //! `opkit add`.
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
-use opkit_scaffold::{AddApi, AddController, AddVersion, AddWebhook};
+use clap::{Args, Subcommand, ValueEnum};
+use opkit_scaffold::{AddApi, AddController, AddTooling, AddVersion, AddWebhook, Libc, Tooling};
 
 use super::{ChangeArgs, ask, change};
 
@@ -17,6 +17,12 @@ pub(crate) enum AddCommand {
     Webhook(WebhookArgs),
     /// Add a controller, also of a kind that the project does not define
     Controller(ControllerArgs),
+    /// Add a GitHub workflow that formats, lints and tests, and checks the manifests
+    Ci(CiArgs),
+    /// Add a Dockerfile that builds the operator, and runs it as a user that is not root
+    Dockerfile(DockerfileArgs),
+    /// Add a development container with Rust, kubectl and the command opkit
+    Devcontainer(DevcontainerArgs),
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +106,52 @@ pub(crate) struct ControllerArgs {
     change: ChangeArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  opkit add ci && opkit manifests --out deploy")]
+pub(crate) struct CiArgs {
+    /// Directory of the manifests in the repository
+    #[arg(long, default_value = "deploy", value_name = "DIR")]
+    manifests: String,
+    #[command(flatten)]
+    replace: ReplaceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  opkit add dockerfile
+  opkit add dockerfile --libc gnu --force")]
+pub(crate) struct DockerfileArgs {
+    /// C library of the operator: a static executable with musl, or that of Debian
+    #[arg(long, value_enum, default_value_t, value_name = "LIBC")]
+    libc: LibcArg,
+    #[command(flatten)]
+    replace: ReplaceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  opkit add devcontainer")]
+pub(crate) struct DevcontainerArgs {
+    #[command(flatten)]
+    replace: ReplaceArgs,
+}
+
+#[derive(Debug, Args)]
+struct ReplaceArgs {
+    /// Replace files that exist; without it they stay as they are
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LibcArg {
+    #[default]
+    Musl,
+    Gnu,
+}
+
 /// Kind of the project, of Kubernetes, or of another crate.
 #[derive(Debug, Args)]
 struct KindArgs {
@@ -146,7 +198,28 @@ impl AddCommand {
                 command.name = args.name;
                 change(&args.change, true, |tree| command.apply(tree))
             }
+            Self::Ci(args) => {
+                let mut command = AddTooling::new(Tooling::Ci);
+                command.manifests = args.manifests;
+                args.replace.run(command)
+            }
+            Self::Dockerfile(args) => {
+                let mut command = AddTooling::new(Tooling::Dockerfile);
+                command.libc = match args.libc {
+                    LibcArg::Musl => Libc::Musl,
+                    LibcArg::Gnu => Libc::Gnu,
+                };
+                args.replace.run(command)
+            }
+            Self::Devcontainer(args) => args.replace.run(AddTooling::new(Tooling::Devcontainer)),
         }
+    }
+}
+
+impl ReplaceArgs {
+    fn run(&self, mut command: AddTooling) -> Result<()> {
+        command.replace = self.force;
+        change(&self.change, true, |tree| command.apply(tree))
     }
 }
 

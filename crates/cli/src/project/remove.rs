@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use opkit_scaffold::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
+use opkit_scaffold::{
+    RemoveApi, RemoveController, RemoveTooling, RemoveVersion, RemoveWebhook, Tooling,
+};
 
 use super::{ChangeArgs, change};
 
@@ -62,6 +64,15 @@ pub(crate) enum RemoveCommand {
         #[command(flatten)]
         remove: RemoveArgs,
     },
+    /// Remove the GitHub workflow
+    #[command(after_help = "Example:\n  opkit remove ci --yes")]
+    Ci(RemoveArgs),
+    /// Remove the Dockerfile
+    #[command(after_help = "Example:\n  opkit remove dockerfile --yes")]
+    Dockerfile(RemoveArgs),
+    /// Remove the development container
+    #[command(after_help = "Example:\n  opkit remove devcontainer --yes")]
+    Devcontainer(RemoveArgs),
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +82,13 @@ pub(crate) struct RemoveArgs {
     yes: bool,
     #[command(flatten)]
     change: ChangeArgs,
+}
+
+impl RemoveArgs {
+    fn tooling(&self, tooling: Tooling) -> Result<()> {
+        let command = RemoveTooling { tooling };
+        change(&self.change, self.yes, |tree| command.apply(tree))
+    }
 }
 
 impl RemoveCommand {
@@ -112,6 +130,9 @@ impl RemoveCommand {
                 let command = RemoveController { kind, group, name };
                 change(&remove.change, remove.yes, |tree| command.apply(tree))
             }
+            Self::Ci(args) => args.tooling(Tooling::Ci),
+            Self::Dockerfile(args) => args.tooling(Tooling::Dockerfile),
+            Self::Devcontainer(args) => args.tooling(Tooling::Devcontainer),
         }
     }
 }

@@ -192,27 +192,37 @@ fn wrong_usage_exits_with_2_and_a_failure_with_1() {
 }
 
 #[test]
-fn every_command_has_an_example() {
-    let parent = TempDir::new().unwrap();
-    for command in [
-        "new",
-        "init",
-        "add api",
-        "add version",
-        "add webhook",
-        "add controller",
-        "edit",
-        "edit storage",
-        "remove api",
-        "remove version",
-        "remove webhook",
-        "remove controller",
+fn files_around_a_project_are_added_once_and_removed() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    let before = files(&directory);
+    for (what, first) in [
+        ("ci", ".github/workflows/ci.yaml"),
+        ("dockerfile", ".dockerignore"),
+        ("devcontainer", ".devcontainer/devcontainer.json"),
     ] {
-        let (code, out, _) = run(parent.path(), &format!("{command} --help"));
+        let (code, diff, _) = run(&directory, &format!("add {what} --dry-run"));
         assert_eq!(code, 0);
-        assert!(
-            out.contains("Example") && out.contains(&format!("  opkit {command} ")),
-            "{out}"
-        );
+        assert!(diff.contains(&format!("+++ b/{first}\n")), "{diff}");
+        assert!(!directory.join(first).exists());
+
+        let (code, out, errors) = run(&directory, &format!("add {what}"));
+        assert_eq!(code, 0, "{errors}");
+        assert!(out.starts_with(&format!("+ {first} (")), "{out}");
+        let text = fs::read_to_string(directory.join(first)).unwrap();
+        fs::write(directory.join(first), format!("{text}\n")).unwrap();
+        let again = run(&directory, &format!("add {what}"));
+        assert_eq!(again, (0, "nothing to do\n".into(), String::new()));
+        let (_, out, _) = run(&directory, &format!("add {what} --force --output json"));
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(json["changed"][0], first, "{out}");
+
+        assert_eq!(run(&directory, &format!("remove {what}")).0, 1);
+        let (code, out, _) = run(&directory, &format!("remove {what} --yes"));
+        assert_eq!(code, 0);
+        assert!(out.starts_with(&format!("- {first}\n")), "{out}");
+        assert_eq!(files(&directory), before);
     }
+    assert!(!directory.join(".github").exists());
+    assert_eq!(run(&directory, "add ci --manifests -x").0, 2);
 }

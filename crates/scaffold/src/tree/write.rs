@@ -40,9 +40,12 @@ impl Changes {
             }
         }
         for change in self.iter().filter(|it| it.after.is_none()) {
-            // Only an empty folder is removed.
-            if let Some(folder) = directory.join(&change.path).parent() {
-                let _ = fs::remove_dir(folder);
+            // Only empty folders are removed.
+            let folders = Path::new(&change.path).ancestors().skip(1);
+            for folder in folders.filter(|it| !it.as_os_str().is_empty()) {
+                if fs::remove_dir(directory.join(folder)).is_err() {
+                    break;
+                }
             }
         }
         Ok(())
