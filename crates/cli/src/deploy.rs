@@ -27,7 +27,7 @@ pub(crate) enum OutputFormat {
 }
 
 /// Prints a result for scripts.
-fn print(format: OutputFormat, result: &impl serde::Serialize) -> anyhow::Result<()> {
+pub(crate) fn print(format: OutputFormat, result: &impl serde::Serialize) -> anyhow::Result<()> {
     let text = match format {
         OutputFormat::Json => serde_json::to_string_pretty(result)?,
         OutputFormat::Yaml => serde_saphyr::to_string(&serde_json::to_value(result)?)?,

@@ -22,6 +22,10 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnvtestCommand {
     /// Write kube-apiserver, etcd and kubectl to a directory, for KUBEBUILDER_ASSETS
+    #[command(after_help = "\
+Example:
+  opkit envtest assets bin/k8s
+  KUBEBUILDER_ASSETS=$PWD/bin/k8s go test ./...")]
     Assets {
         /// Directory to write to
         directory: PathBuf,

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use opkit_debug::{EXPLAIN_PATH, Explanation, HotLoop, Outcome, Reconcile, Refusal, Write};
+use serde_json::json;
 
+use crate::deploy::{self, OutputFormat};
 use crate::{endpoint, output};
 
 /// Width limit of the output, in characters. Two terminals of this width fit side by side on a wide
@@ -24,11 +27,16 @@ const CAUSE_MIN: usize = 32;
 
 /// Object to explain, and address of the operator.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  opkit explain robot/robot-one
+  opkit explain robot/robot-one --namespace fleet --output json
+  opkit explain robot/robot-one --address 127.0.0.1:8082")]
 pub(crate) struct Args {
     /// Kind and name of the object, such as robot/robot-one; the kind may be the plural or a short
     /// name
     #[arg(value_name = "KIND/NAME")]
-    object: String,
+    object: ObjectArg,
     /// Namespace of the object [default: any]
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
@@ -36,20 +44,35 @@ pub(crate) struct Args {
     /// `opkit dev`, found in .opkit]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
+    /// Print the records as one document [default: a table]
+    #[arg(long, short, value_name = "FORMAT")]
+    output: Option<OutputFormat>,
+}
+
+/// Kind and name of an object, in one argument.
+#[derive(Clone, Debug)]
+struct ObjectArg {
+    kind: String,
+    name: String,
+}
+
+impl FromStr for ObjectArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => Ok(Self {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err("write it as KIND/NAME, such as robot/robot-one"),
+        }
+    }
 }
 
 /// Requests the reconciles from the operators, and prints them.
 pub(crate) async fn run(args: &Args) -> Result<()> {
-    let Some((kind, name)) = args
-        .object
-        .split_once('/')
-        .filter(|(k, n)| !k.is_empty() && !n.is_empty())
-    else {
-        bail!(
-            "{:?} is not an object: write it as KIND/NAME, such as robot/robot-one",
-            args.object
-        );
-    };
+    let ObjectArg { kind, name } = &args.object;
     let query: String = form_urlencoded::Serializer::new(String::new())
         .append_pair("kind", kind)
         .append_pair("name", name)
@@ -60,31 +83,40 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
         )
         .finish();
     let addresses = addresses(args)?;
-    output::write(&explain(&addresses, kind, name, &query).await?);
-    Ok(())
+    let objects = explain(&addresses, kind, name, &query).await?;
+    match args.output {
+        Some(format) => deploy::print(format, &json!({ "objects": objects })),
+        None => {
+            let now = Timestamp::now();
+            let text: String = objects.iter().map(|records| print(records, now)).collect();
+            output::write(&text);
+            Ok(())
+        }
+    }
 }
 
-/// Returns the last reconciles of an object, as text, from the operators at `addresses`. Returns an
-/// error with the reasons if no operator has reconciled the object.
-async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<String> {
-    let (mut text, mut problems) = (String::new(), Vec::new());
+/// Returns the last reconciles of each object with this kind and name, from the operators at
+/// `addresses`. Returns an error with the reasons if no operator has reconciled the object.
+async fn explain(
+    addresses: &[String],
+    kind: &str,
+    name: &str,
+    query: &str,
+) -> Result<Vec<Vec<Reconcile>>> {
+    let (mut objects, mut problems) = (Vec::new(), Vec::new());
     for address in addresses {
         match request(address, query).await {
             Ok(explanation) if explanation.objects.is_empty() => {
                 problems.push(format!("{kind}/{name} has no recent reconcile"));
             }
-            Ok(explanation) => {
-                for records in &explanation.objects {
-                    text.push_str(&print(records, Timestamp::now()));
-                }
-            }
+            Ok(explanation) => objects.extend(explanation.objects),
             Err(error) => problems.push(format!("{error:#}")),
         }
     }
     problems.dedup();
-    match text.is_empty() {
+    match objects.is_empty() {
         true => bail!("{}", problems.join("; ")),
-        false => Ok(text),
+        false => Ok(objects),
     }
 }
 

@@ -34,7 +34,14 @@ use self::envtest::{EnvtestCommand, Program};
 
 /// The operator SDK for Rust.
 #[derive(Debug, Parser)]
-#[command(name = "opkit", version, arg_required_else_help = true)]
+#[command(
+    name = "opkit",
+    version,
+    arg_required_else_help = true,
+    after_help = "Example:
+  opkit new robot-operator --domain example.com
+  cd robot-operator && opkit dev"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -47,12 +54,12 @@ enum Command {
     /// Create an operator in the current directory
     Init(project::InitArgs),
     /// Add a kind, version, webhook or controller to an operator
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  opkit add api --kind Arm")]
     Add(project::AddCommand),
     /// Change switches of an operator
     Edit(project::EditArgs),
     /// Remove what `add` adds
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  opkit remove api --kind Arm")]
     Remove(project::RemoveCommand),
     /// Build an operator and run it on an embedded control plane; rebuild and restart it after each
     /// edit
@@ -94,13 +101,13 @@ Examples:
     /// Remove a deployed operator from a cluster
     Undeploy(deploy::UndeployArgs),
     /// Run only a control plane
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  opkit cluster up")]
     Cluster(ClusterCommand),
     /// Migrate objects of a cluster
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  opkit migrate storage robots")]
     Migrate(migrate::MigrateCommand),
     /// Provide the programs that controller-runtime's envtest starts
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  opkit envtest assets bin/k8s")]
     Envtest(EnvtestCommand),
     /// Print the completion script of a shell
     #[command(
@@ -118,12 +125,17 @@ Examples:
         out: PathBuf,
     },
     /// Print the version
+    #[command(after_help = "Example:\n  opkit version")]
     Version,
 }
 
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
     /// Start the embedded control plane in the foreground, for any client
+    #[command(after_help = "\
+Examples:
+  opkit cluster up
+  opkit cluster up --port 6443 --kubeconfig-out kubeconfig --no-controllers")]
     Up {
         #[command(flatten)]
         control_plane: ControlPlaneArgs,

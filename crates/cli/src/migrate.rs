@@ -27,6 +27,10 @@ pub(crate) enum MigrateCommand {
 
 /// Resource to migrate, and limits of the requests.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  opkit migrate storage robots
+  opkit migrate storage robots.robot.example.com --by-cluster")]
 pub(crate) struct Args {
     /// Resource, such as robots, a short name or robots.example.com
     #[arg(value_name = "KIND")]

@@ -38,7 +38,7 @@ pub(crate) struct RenderArgs {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     /// Number of replicas; from two on, a PodDisruptionBudget keeps all but one running
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) replicas: Option<u32>,
     /// Name of the role with the operator's permissions [default: NAME-manager-role]
     #[arg(long, value_name = "NAME")]
@@ -128,9 +128,6 @@ impl BuiltOperator {
     /// Returns the settings of the manifests, and checks the CRDs as an API server does.
     pub(crate) fn settings(&self, args: &RenderArgs) -> Result<Settings> {
         self.check()?;
-        if args.replicas == Some(0) {
-            bail!("--replicas must be at least 1");
-        }
         let package = self.package.as_ref().map(|package| &package.settings);
         let metadata = package.and_then(|it| it.image.as_deref());
         let version = &self.model.version;

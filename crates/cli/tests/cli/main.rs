@@ -4,6 +4,7 @@
 
 mod deploy;
 mod dev;
+mod help;
 mod migrate;
 mod project;
 mod terminal;
