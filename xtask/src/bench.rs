@@ -256,6 +256,14 @@ fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> 
     Ok(())
 }
 
+/// The flags that link statically, as Go does. On this target the linker of the compiler is lld, which
+/// can merge equal functions.
+const STATIC_FLAGS: &str = if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+    "-C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=all"
+} else {
+    "-C target-feature=+crt-static -C relocation-model=static"
+};
+
 /// Builds an operator as small as its peers in Go: with the profile for small operators, and linked
 /// statically. Returns the path of its executable.
 fn operator(root: &Path, target: &Path, program: &str) -> Result<PathBuf> {
@@ -268,10 +276,7 @@ fn operator(root: &Path, target: &Path, program: &str) -> Result<PathBuf> {
         .args(["--target", &host])
         .arg("--target-dir")
         .arg(target)
-        .env(
-            "RUSTFLAGS",
-            "-C target-feature=+crt-static -C relocation-model=static",
-        )
+        .env("RUSTFLAGS", STATIC_FLAGS)
         .current_dir(root);
     let status = command.status().context("cannot run cargo build")?;
     ensure!(status.success(), "cargo build of {program} failed");
