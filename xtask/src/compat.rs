@@ -8,6 +8,7 @@ mod checks;
 mod cluster;
 mod controller_gen;
 mod controller_runtime;
+mod crd_upgrades;
 mod ginkgo;
 mod gotest;
 mod helm;
@@ -42,6 +43,8 @@ pub(crate) struct Args {
 enum Suite {
     /// controller-gen: prints the CRDs that the conformance tests compare with opkit's
     ControllerGen,
+    /// The Go code of OLM v1's check of CRD upgrades, on the table of opkit's unit tests
+    CrdUpgrades,
     /// The packages of controller-runtime that start an API server
     ControllerRuntime,
     /// The tests of projects that kubebuilder scaffolds
@@ -74,10 +77,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
     let mut is_success = true;
+    // These suites need no server.
+    let is_static = |suite: &Suite| matches!(suite, Suite::ControllerGen | Suite::CrdUpgrades);
     let (printing, suites): (Vec<Suite>, Vec<Suite>) =
-        (args.suites.iter()).partition(|suite| **suite == Suite::ControllerGen);
-    if !printing.is_empty() {
-        is_success &= controller_gen::run(root, target)?;
+        (args.suites.iter()).partition(|it| is_static(it));
+    for suite in printing {
+        is_success &= match suite {
+            Suite::CrdUpgrades => crd_upgrades::run(root, target)?,
+            _ => controller_gen::run(root, target)?,
+        };
     }
     if suites.is_empty() {
         return Ok(exit_code(is_success));
@@ -95,8 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     for suite in &suites {
         is_success &= match suite {
-            // This suite needs no server, and has run above.
-            Suite::ControllerGen => true,
+            // These suites have run above.
+            Suite::ControllerGen | Suite::CrdUpgrades => true,
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
             Suite::Kubebuilder => kubebuilder::run(&setup)?,
             Suite::Helm => helm::run(&setup)?,
