@@ -1,7 +1,7 @@
 //! A new project: eight files that an operator author would write by hand.
 
 use crate::dependency::Dependency;
-use crate::render::{self, KindText, fill};
+use crate::render::{self, ImageText, KindText, fill};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, manifest, names, plural};
 
@@ -40,6 +40,10 @@ pub struct NewProject {
     pub group: Option<String>,
     /// Version of the kind; `v1alpha1` if there is none.
     pub version: Option<String>,
+    /// Image that the objects of the kind run; the controller is written for it.
+    pub image: Option<String>,
+    /// Port that the image listens on.
+    pub port: Option<u16>,
     /// Whether the operator watches one namespace.
     pub namespaced: bool,
     /// Source of the library.
@@ -63,6 +67,8 @@ impl NewProject {
             kind: None,
             group: None,
             version: None,
+            image: None,
+            port: None,
             namespaced: false,
             opkit,
             is_workspace: false,
@@ -142,6 +148,7 @@ impl NewProject {
             kind,
             is_cluster: false,
             has_controller: true,
+            image: ImageText::of(self.image.as_deref(), self.port)?,
             library: self.name.replace('-', "_"),
         })
     }

@@ -1,12 +1,15 @@
 //! Texts of new files, from the templates in `templates`.
 
-use crate::{names, plural};
+use crate::{Error, Result, names, plural};
 
 /// Width of a line, as rustfmt wraps it.
 const COLUMNS_MAX: usize = 100;
 
 /// Width of a method chain that rustfmt keeps on one line.
 pub(crate) const CHAIN_MAX: usize = 60;
+
+/// Port in the test of a kind whose image has none.
+const DEFAULT_PORT: u16 = 8080;
 
 /// Replaces `{{name}}` by the value of each name. The text ends with one line break.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
@@ -29,8 +32,49 @@ pub(crate) struct KindText {
     pub(crate) plural: String,
     pub(crate) is_cluster: bool,
     pub(crate) has_controller: bool,
+    /// Image that the objects of the kind run by default; its controller is written for it.
+    pub(crate) image: Option<ImageText>,
     /// Name of the library in Rust code.
     pub(crate) library: String,
+}
+
+/// Image of a kind, and the port that it listens on.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageText {
+    pub(crate) image: String,
+    pub(crate) port: Option<u16>,
+}
+
+impl ImageText {
+    /// Checks the reference of an image, which is written to Rust source and YAML.
+    pub(crate) fn of(image: Option<&str>, port: Option<u16>) -> Result<Option<Self>> {
+        let Some(image) = image else {
+            return match port {
+                None => Ok(None),
+                Some(port) => {
+                    let reason = "a port belongs to an image: add --image IMAGE";
+                    Err(Error::argument("--port", port.to_string(), reason))
+                }
+            };
+        };
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || "._-/:@".contains(char);
+        let is_valid = image.starts_with(|char: char| char.is_ascii_alphanumeric())
+            && image.ends_with(|char: char| char.is_ascii_alphanumeric())
+            && image.len() <= 255
+            && image.chars().all(is_allowed);
+        if !is_valid {
+            let reason = "this is not the reference of an image, such as nginx:1.27";
+            return Err(Error::argument("--image", image, reason));
+        }
+        if port == Some(0) {
+            let reason = "a port is a number from 1 to 65535";
+            return Err(Error::argument("--port", "0", reason));
+        }
+        Ok(Some(Self {
+            image: image.to_owned(),
+            port,
+        }))
+    }
 }
 
 impl KindText {
@@ -40,25 +84,30 @@ impl KindText {
 
     /// Returns the source of the kind and, if it has one, of its controller.
     pub(crate) fn source(&self) -> String {
-        let template = match self.has_controller {
-            true => include_str!("templates/kind.rs.txt"),
-            false => include_str!("templates/kind-only.rs.txt"),
+        let template = match (self.has_controller, &self.image) {
+            (true, None) => include_str!("templates/kind.rs.txt"),
+            (true, Some(_)) => include_str!("templates/image-kind.rs.txt"),
+            (false, _) => include_str!("templates/kind-only.rs.txt"),
         };
         self.fill(template)
     }
 
     /// Returns the test of the kind.
     pub(crate) fn test(&self) -> String {
-        let template = match self.has_controller {
-            true => include_str!("templates/test.rs.txt"),
-            false => include_str!("templates/test-kind-only.rs.txt"),
+        let template = match (self.has_controller, &self.image) {
+            (true, None) => include_str!("templates/test.rs.txt"),
+            (true, Some(_)) => include_str!("templates/image-test.rs.txt"),
+            (false, _) => include_str!("templates/test-kind-only.rs.txt"),
         };
         self.fill(template)
     }
 
     /// Returns the sample object.
     pub(crate) fn sample(&self) -> String {
-        self.fill(include_str!("templates/sample.yaml.txt"))
+        self.fill(match &self.image {
+            Some(_) => include_str!("templates/image-sample.yaml.txt"),
+            None => include_str!("templates/sample.yaml.txt"),
+        })
     }
 
     /// Replaces the names that follow from the kind.
@@ -84,7 +133,8 @@ impl KindText {
         imports.sort();
         let placed = |text: &'static str| if self.is_cluster { text } else { "" };
         let var = names::variable(kind);
-        let namespace = format!("            namespace: Some({var}.spec.namespace.clone()),\n");
+        let indent = " ".repeat(if self.image.is_some() { 8 } else { 12 });
+        let namespace = format!("{indent}namespace: Some({var}.spec.namespace.clone()),\n");
         let labels = [
             tuple(
                 "\"app.kubernetes.io/name\".to_owned()",
@@ -96,10 +146,18 @@ impl KindText {
         let ready = format!(".eventually(\"one\", |{var}: &{kind}| {var}.is_ready())");
         let eventually = chain("plane", &[ready, ".await?".to_owned()], 4);
         let container: String = words.replace(' ', "-").chars().take(63).collect();
+        let image = self.image.as_ref();
+        let image_name = image.map_or("", |it| it.image.as_str());
+        let port = image.and_then(|it| it.port);
+        let sample_port = port.map(|port| format!("  containerPort: {port}"));
         fill(
             template,
             &[
                 ("attribute", &self.attribute()),
+                ("image_attribute", &image_attribute(image_name)),
+                ("image", image_name),
+                ("port", &port.unwrap_or(DEFAULT_PORT).to_string()),
+                ("sample_port", &sample_port.unwrap_or_default()),
                 ("eventually", &eventually),
                 ("labels", &labels),
                 (
@@ -149,6 +207,19 @@ impl KindText {
         arguments.push(format!("status = {}Status", self.kind));
         attribute("opkit::kind", &arguments)
     }
+}
+
+/// Returns the attribute of the field with the image.
+fn image_attribute(image: &str) -> String {
+    let arguments = [
+        format!("default = \"{image}\""),
+        "min_length = 1".to_owned(),
+        "printcolumn = \"Image\"".to_owned(),
+    ];
+    let attribute = attribute("opkit", &arguments);
+    // The lines of an attribute that is broken are indented like those of the struct.
+    let lines = attribute.lines().map(|line| format!("    {line}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a tuple in a list, as rustfmt writes it.

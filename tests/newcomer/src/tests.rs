@@ -104,6 +104,7 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
         "check_allows_the_sample",
         "a_demo_keeps_its_config_map",
         "a_guestbook_becomes_ready",
+        "a_nginx_becomes_ready",
         "a_cache_has_its_pods",
     ] {
         assert!(

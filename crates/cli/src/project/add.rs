@@ -26,7 +26,10 @@ pub(crate) enum AddCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  opkit add api --group robot --version v1alpha1 --kind Arm")]
+#[command(after_help = "\
+Examples:
+  opkit add api --group robot --version v1alpha1 --kind Arm
+  opkit add api --kind Memcached --image memcached:1.6 --port 11211")]
 pub(crate) struct ApiArgs {
     /// Kind, such as Arm
     #[arg(long)]
@@ -43,6 +46,13 @@ pub(crate) struct ApiArgs {
     /// Objects of the kind are in no namespace
     #[arg(long)]
     cluster_scoped: bool,
+    /// Image that each object runs: the controller keeps a Deployment of it, and a Service if the
+    /// object has a port
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["no_resource", "no_controller"])]
+    image: Option<String>,
+    /// Port that the image listens on, for the sample
+    #[arg(long, value_name = "PORT", requires = "image")]
+    port: Option<u16>,
     /// Add the kind; without a choice, this is asked on a terminal
     #[arg(long, overrides_with = "no_resource")]
     resource: bool,
@@ -233,11 +243,18 @@ fn api(args: ApiArgs) -> Result<()> {
         }
     };
     let mut command = AddApi::new(args.kind);
-    command.resource = chosen(args.resource, args.no_resource, "Create Resource")?;
-    command.controller = chosen(args.controller, args.no_controller, "Create Controller")?;
+    // An image needs both, so there is nothing to ask.
+    let (resource, controller) = match args.image {
+        Some(_) => (true, true),
+        None => (args.resource, args.controller),
+    };
+    command.resource = chosen(resource, args.no_resource, "Create Resource")?;
+    command.controller = chosen(controller, args.no_controller, "Create Controller")?;
     command.group = args.group;
     command.version = args.version;
     command.plural = args.plural;
+    command.image = args.image;
+    command.port = args.port;
     command.cluster_scoped = args.cluster_scoped;
     change(&args.change, true, |tree| command.apply(tree))
 }

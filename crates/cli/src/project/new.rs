@@ -12,9 +12,10 @@ use opkit_scaffold::{License, NewProject};
 use super::library::Library;
 use super::{Output, report};
 
-const NEW_EXAMPLE: &str = "Example:
+const NEW_EXAMPLE: &str = "Examples:
   opkit new robot-operator --domain example.com --kind Robot
-  cd robot-operator && opkit dev";
+  opkit new nginx-operator --image nginx:1.27 --port 80
+  cd nginx-operator && opkit dev";
 
 const INIT_EXAMPLE: &str = "Example:
   mkdir robot-operator && cd robot-operator
@@ -60,6 +61,13 @@ struct ProjectArgs {
     /// Version of the kind [default: v1alpha1]
     #[arg(long)]
     version: Option<String>,
+    /// Image that each object runs: the controller keeps a Deployment of it, and a Service if the
+    /// object has a port
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// Port that the image listens on, for the sample
+    #[arg(long, value_name = "PORT", requires = "image")]
+    port: Option<u16>,
     /// Watch one namespace, not the whole cluster
     #[arg(long)]
     namespaced: bool,
@@ -129,6 +137,8 @@ fn create(name: String, directory: &Path, args: ProjectArgs, next: &str) -> Resu
     project.kind = args.kind;
     project.group = args.group;
     project.version = args.version;
+    project.image = args.image;
+    project.port = args.port;
     project.namespaced = args.namespaced;
     project.is_workspace = directory.ancestors().skip(1).any(is_workspace);
     project.lock_file = library.lock_file();

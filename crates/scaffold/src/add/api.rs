@@ -4,7 +4,7 @@ use super::{AddController, Workshop};
 use crate::kinds::{self, Kind};
 use crate::new::DEFAULT_VERSION;
 use crate::operator;
-use crate::render::KindText;
+use crate::render::{ImageText, KindText};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, names, parse, plural};
 
@@ -25,6 +25,10 @@ pub struct AddApi {
     pub resource: bool,
     /// Whether a controller is added.
     pub controller: bool,
+    /// Image that the objects of the kind run; the controller is written for it.
+    pub image: Option<String>,
+    /// Port that the image listens on.
+    pub port: Option<u16>,
 }
 
 impl AddApi {
@@ -38,6 +42,8 @@ impl AddApi {
             cluster_scoped: false,
             resource: true,
             controller: true,
+            image: None,
+            port: None,
         }
     }
 
@@ -46,6 +52,11 @@ impl AddApi {
     /// # Errors
     /// If an option is not valid, or a file is not as expected.
     pub fn apply(&self, tree: &Tree) -> Result<Outcome> {
+        let image = ImageText::of(self.image.as_deref(), self.port)?;
+        if let Some(image) = image.filter(|_| !self.resource || !self.controller) {
+            let reason = "an image needs both the kind and its controller";
+            return Err(Error::argument("--image", image.image, reason));
+        }
         match (self.resource, self.controller) {
             (true, _) => {}
             (false, true) => {
@@ -155,6 +166,7 @@ impl AddApi {
             plural,
             is_cluster: self.cluster_scoped,
             has_controller: self.controller,
+            image: ImageText::of(self.image.as_deref(), self.port)?,
             library: shop.manifest.library.clone(),
         };
         let module = text.module();

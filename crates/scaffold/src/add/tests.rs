@@ -37,6 +37,16 @@ fn an_api() {
 }
 
 #[test]
+fn an_api_of_an_image() {
+    let mut api = AddApi::new("Memcached");
+    api.image = Some("memcached:1.6".into());
+    api.cluster_scoped = true;
+    check("add-api-image.diff", &project(), &|tree| api.apply(tree));
+    api.controller = false;
+    assert!(api.apply(&project()).unwrap_err().is_usage());
+}
+
+#[test]
 fn a_controller_of_a_kind_that_exists() {
     let mut api = AddApi::new("Leg");
     api.controller = false;

@@ -33,6 +33,18 @@ fn a_project_with_all_options() {
 }
 
 #[test]
+fn a_project_of_an_image() {
+    let mut project = project("nginx-operator");
+    project.image = Some("nginx:1.27".into());
+    project.port = Some(80);
+    let tree = project.tree().unwrap();
+    golden::check("image.txt", &golden::listing(&tree));
+    golden::check_format(&tree);
+    let lines: usize = tree.files().map(|(_, text)| text.lines().count()).sum();
+    assert!(lines <= 280, "{lines}");
+}
+
+#[test]
 fn sources_are_formatted_whatever_the_kind() {
     let names = [
         ("a", "Ab"),
@@ -49,6 +61,9 @@ fn sources_are_formatted_whatever_the_kind() {
         project.kind = Some(kind.to_owned());
         let tree = project.tree().unwrap();
         golden::check_format(&tree);
+        project.image =
+            Some("registry.example.com:5000/a-team/some-web-server@sha256:0123456789".into());
+        golden::check_format(&project.tree().unwrap());
         for (cluster_scoped, controller) in [(true, true), (false, false), (true, false)] {
             let mut command = AddApi::new("Second");
             command.cluster_scoped = cluster_scoped;
@@ -104,6 +119,14 @@ fn options_that_are_not_valid() {
     check(&|it| it.group = Some("a_b".into()), "--group \"a_b\"");
     check(&|it| it.version = Some("1".into()), "--version \"1\"");
     check(&|it| it.domain = Some("-".into()), "--domain \"-\"");
+    for wrong in ["", "a b", "nginx:\"", ":1", "nginx:"] {
+        check(&|it| it.image = Some(wrong.into()), "--image ");
+    }
+    check(&|it| it.port = Some(80), "--port \"80\": a port belongs");
+    check(
+        &|it| (it.image, it.port) = (Some("nginx".into()), Some(0)),
+        "--port \"0\"",
+    );
     check(
         &|it| it.license = License::Mit,
         "--license \"mit\": this license names",
