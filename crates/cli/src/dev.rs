@@ -4,6 +4,7 @@
 //! `--on-cluster`, it works on a cluster instead, as the user of a kubeconfig and without webhooks.
 
 mod activity;
+mod debugged;
 mod events;
 mod identity;
 mod install;
@@ -35,6 +36,18 @@ use session::Session;
 use target::{Embedded, OnCluster, Target};
 use view::View;
 
+/// The process of the operator.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProcessArgs {
+    /// Run the operator as administrator, not as a ServiceAccount with the roles that its command
+    /// `manifests` prints
+    #[arg(long)]
+    as_admin: bool,
+    /// Start everything but the operator, and print its program and arguments, for a debugger
+    #[arg(long)]
+    no_run: bool,
+}
+
 /// The cluster that the operator works on instead of the embedded control plane.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OnClusterArgs {
@@ -55,7 +68,7 @@ pub(crate) struct OnClusterArgs {
 pub(crate) async fn run(
     name: Option<&str>,
     args: &ControlPlaneArgs,
-    as_admin: bool,
+    process: ProcessArgs,
     on: OnClusterArgs,
     arguments: Vec<OsString>,
 ) -> Result<()> {
@@ -75,11 +88,14 @@ pub(crate) async fn run(
             let started = Instant::now();
             let plane = ControlPlane::start(args, Options::default()).await?;
             view.ready_in(started.elapsed());
-            let identity = OperatorIdentity::new(&package.name, &plane, as_admin)?;
+            let identity = OperatorIdentity::new(&package.name, &plane, process.as_admin)?;
             Target::Embedded(Box::new(Embedded { plane, identity }))
         }
     };
     let mut session = Session::new(package, arguments, target, view);
+    if process.no_run {
+        session = session.without_run();
+    }
     let outcome = tokio::select! {
         outcome = session.develop() => outcome,
         () = stop.requested() => Ok(()),

@@ -77,62 +77,101 @@ async fn print(executable: &Path, flags: &[&str], arguments: &[OsString]) -> Res
     String::from_utf8(output.stdout).context("the operator's manifests are not text")
 }
 
+/// Command line of an operator that works on a control plane.
+#[derive(Debug)]
+pub(crate) struct OperatorCommand {
+    pub(crate) executable: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    /// Value of `KUBECONFIG`, if it must be set.
+    pub(crate) kubeconfig: Option<OsString>,
+    /// File that the operator writes the address of its debug endpoint to.
+    pub(crate) debug_address_file: PathBuf,
+    /// Directory for the operator's log.
+    directory: PathBuf,
+}
+
+impl OperatorCommand {
+    /// Returns the command line, with the user's `arguments` at its end.
+    pub(crate) fn new(
+        package: &Package,
+        executable: &Path,
+        arguments: &[OsString],
+        connection: Connection,
+    ) -> Self {
+        let file = format!("{}.debug-address", package.name);
+        let debug_address_file = connection.directory.join(file);
+        // The file may be left from an operator that was killed, with an old address.
+        let _ = fs::remove_file(&debug_address_file);
+        let mut all = vec![OsString::from("run")];
+        all.extend(connection.arguments);
+        all.extend(
+            [
+                "--debug-bind-address",
+                "127.0.0.1:0",
+                "--debug-address-file",
+            ]
+            .map(Into::into),
+        );
+        all.push(debug_address_file.clone().into());
+        all.extend(LEASE_NAMESPACE.map(Into::into));
+        all.extend(arguments.iter().cloned());
+        Self {
+            executable: executable.to_owned(),
+            arguments: all,
+            kubeconfig: connection.kubeconfig,
+            debug_address_file,
+            directory: connection.directory,
+        }
+    }
+
+    /// Returns the activity of the operator that was started with this command line. It is empty
+    /// while the operator does not respond.
+    pub(crate) async fn activity(&self) -> Activity {
+        match fs::read_to_string(&self.debug_address_file) {
+            Ok(address) => activity::fetch(address.trim()).await.unwrap_or_default(),
+            Err(_) => Activity::default(),
+        }
+    }
+}
+
 /// A running operator.
 pub(crate) struct OperatorProcess {
     name: String,
     child: Child,
     log: Option<PathBuf>,
-    debug_address_file: PathBuf,
+    line: OperatorCommand,
 }
 
 impl OperatorProcess {
-    /// Starts the operator with the user's `arguments`. The operator's log goes to stderr, or to a
-    /// file while a live view uses the terminal.
-    pub(crate) fn start(
-        package: &Package,
-        executable: &Path,
-        arguments: &[OsString],
-        connection: Connection,
-        view: &View,
-    ) -> Result<Self> {
+    /// Starts the operator. Its log goes to stderr, or to a file while a live view uses the
+    /// terminal.
+    pub(crate) fn start(package: &Package, line: OperatorCommand, view: &View) -> Result<Self> {
         let name = package.name.clone();
-        let beside = |ending: &str| connection.directory.join(format!("{name}.{ending}"));
-        let debug_address_file = beside("debug-address");
-        // The file may be left from an operator that was killed, with an old address.
-        let _ = fs::remove_file(&debug_address_file);
         let (log, stderr) = if view.is_live() {
-            let path = beside("log");
+            let path = line.directory.join(format!("{name}.log"));
             let file =
                 File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
             (Some(path), Stdio::from(file))
         } else {
             (None, Stdio::inherit())
         };
-        let mut command = Command::new(executable);
-        command.arg("run").args(&connection.arguments);
-        if let Some(kubeconfig) = &connection.kubeconfig {
+        let mut command = Command::new(&line.executable);
+        if let Some(kubeconfig) = &line.kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
         }
         let child = command
-            .args([
-                "--debug-bind-address",
-                "127.0.0.1:0",
-                "--debug-address-file",
-            ])
-            .arg(&debug_address_file)
-            .args(LEASE_NAMESPACE)
-            .args(arguments)
+            .args(&line.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)
             .kill_on_drop(true)
             .spawn()
-            .with_context(|| format!("cannot start {}", executable.display()))?;
+            .with_context(|| format!("cannot start {}", line.executable.display()))?;
         Ok(Self {
             name,
             child,
             log,
-            debug_address_file,
+            line,
         })
     }
 
@@ -143,10 +182,7 @@ impl OperatorProcess {
 
     /// Returns the operator's activity, which is empty while the operator does not respond.
     pub(crate) async fn activity(&self) -> Activity {
-        match fs::read_to_string(&self.debug_address_file) {
-            Ok(address) => activity::fetch(address.trim()).await.unwrap_or_default(),
-            Err(_) => Activity::default(),
-        }
+        self.line.activity().await
     }
 
     /// Waits until the operator has started its workers; returns the names of its controllers.
@@ -189,7 +225,7 @@ impl OperatorProcess {
         {
             let _ = self.child.kill().await;
         }
-        let _ = fs::remove_file(&self.debug_address_file);
+        let _ = fs::remove_file(&self.line.debug_address_file);
     }
 }
 

@@ -15,10 +15,11 @@ use opkit_dashboard::Request;
 use opkit_debug::{Activity, Reconcile};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::debugged::Debugged;
 use super::events;
 use super::install::Installer;
 use super::log_tail::LogTail;
-use super::operator::{self, OperatorProcess};
+use super::operator::{self, OperatorCommand, OperatorProcess};
 use super::package::Package;
 use super::rows::{self, Row};
 use super::sources::Sources;
@@ -52,6 +53,8 @@ pub(crate) struct Session {
     built: Option<SystemTime>,
     /// Process of the operator; `None` after it has ended, until the next edit.
     process: Option<OperatorProcess>,
+    /// The operator that the user starts, such as in a debugger; `None` if this command starts it.
+    debugged: Option<Debugged>,
     /// Time at which the last build after an edit started; `None` once the built operator is
     /// started.
     edited: Option<Instant>,
@@ -84,11 +87,19 @@ impl Session {
             sources: Sources::default(),
             built: None,
             process: None,
+            debugged: None,
             edited: None,
             starting: None,
             log: LogTail::default(),
             shown: HashSet::new(),
         }
+    }
+
+    /// Leaves it to the user to start the operator.
+    pub(crate) fn without_run(mut self) -> Self {
+        self.view.lines_only();
+        self.debugged = Some(Debugged::default());
+        self
     }
 
     /// Runs the operator, and restarts it after each edit, until the future is dropped.
@@ -111,6 +122,9 @@ impl Session {
         self.manifests = manifests;
         self.target.announce(&mut self.view, &self.crds)?;
         self.start(&executable)?;
+        if let Some(debugged) = &self.debugged {
+            debugged.print(&mut self.view);
+        }
         if let Some(process) = &mut self.process {
             let controllers = controllers(&process.wait_until_running().await?);
             let line = format!("{} running, {controllers}", self.package.name);
@@ -124,7 +138,9 @@ impl Session {
             let line = format!("{number} called by the API server");
             self.view.line("webhooks", &line);
         }
-        self.apply_samples().await?;
+        if self.debugged.is_none() {
+            self.apply_samples().await?;
+        }
         self.view.open()?;
         self.follow(edited).await;
         Ok(())
@@ -244,6 +260,13 @@ impl Session {
             let before = std::mem::replace(&mut self.manifests, manifests);
             self.install_admission(&before).await?;
         }
+        if self.debugged.is_some() {
+            self.built = written(executable);
+            self.edited = None;
+            let line = format!("{} built: start it again", self.package.name);
+            self.view.state(&line);
+            return Ok(());
+        }
         if let Some(process) = self.process.take() {
             process.stop().await;
         }
@@ -302,23 +325,37 @@ impl Session {
         let mut arguments = self.webhooks.as_ref().map(DevWebhooks::arguments);
         let arguments = arguments.get_or_insert_default();
         arguments.extend(self.arguments.iter().cloned());
-        let started = OperatorProcess::start(
-            &self.package,
-            executable,
-            arguments,
-            self.target.connection()?,
-            &self.view,
-        );
-        self.process = Some(started?);
+        let connection = self.target.connection()?;
+        let line = OperatorCommand::new(&self.package, executable, arguments, connection);
+        if let Some(debugged) = &mut self.debugged {
+            debugged.line = Some(line);
+            return Ok(());
+        }
+        self.process = Some(OperatorProcess::start(&self.package, line, &self.view)?);
         self.starting = self.edited.take();
         Ok(())
     }
 
     async fn show(&mut self) {
-        let activity = match &self.process {
-            Some(process) => process.activity().await,
-            None => Activity::default(),
+        let activity = match (&self.process, &self.debugged) {
+            (Some(process), _) => process.activity().await,
+            (None, Some(debugged)) => debugged.activity().await,
+            (None, None) => Activity::default(),
         };
+        let is_first = self
+            .debugged
+            .as_mut()
+            .is_some_and(|debugged| debugged.has_started(&activity));
+        if is_first {
+            let controllers = controllers(&activity.controllers);
+            let line = format!("{} running, {controllers}", self.package.name);
+            self.view.state(&line);
+            // Not earlier: the webhooks of the operator may be called for them.
+            if let Err(error) = self.apply_samples().await {
+                self.view
+                    .problem("samples", &output::plain(&format!("{error:#}")));
+            }
+        }
         if activity.running
             && let Some(started) = self.starting.take()
         {
@@ -367,6 +404,9 @@ impl Session {
         self.view.close();
         if let Some(process) = self.process {
             process.stop().await;
+        }
+        if let Some(debugged) = self.debugged {
+            debugged.remove();
         }
         if let Some(webhooks) = self.webhooks {
             webhooks.remove();

@@ -151,12 +151,14 @@ impl Target {
     pub(crate) fn connection(&self) -> Result<Connection> {
         match self {
             Self::Embedded(embedded) => {
+                // A debugger may start the operator in another directory.
                 let kubeconfig = embedded.identity.kubeconfig(&embedded.plane);
+                let kubeconfig = std::path::absolute(kubeconfig)?;
                 let directory = kubeconfig.parent().unwrap_or(Path::new("."));
                 Ok(Connection {
+                    directory: directory.to_owned(),
                     arguments: vec!["--kubeconfig".into(), kubeconfig.into()],
                     kubeconfig: None,
-                    directory: directory.to_owned(),
                 })
             }
             Self::Cluster(on) => {
@@ -167,7 +169,7 @@ impl Target {
                 Ok(Connection {
                     arguments,
                     kubeconfig,
-                    directory: DIRECTORY.into(),
+                    directory: std::path::absolute(DIRECTORY)?,
                 })
             }
         }

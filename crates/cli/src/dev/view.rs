@@ -49,6 +49,11 @@ impl View {
         }
     }
 
+    /// Prints lines, also on a terminal.
+    pub(crate) fn lines_only(&mut self) {
+        self.live = false;
+    }
+
     /// Reports whether the view fills a terminal once the operator runs.
     pub(crate) fn is_live(&self) -> bool {
         self.live

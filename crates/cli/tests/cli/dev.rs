@@ -193,6 +193,34 @@ async fn the_operator_acts_as_its_service_account() {
 }
 
 #[tokio::test]
+async fn the_user_starts_the_operator_in_a_debugger() {
+    let mut dev = Dev::start(&operator("one"), &["--no-run", "--", "--store", "a b"]);
+    dev.until("stdout", "   operator       not started: ");
+    assert_eq!(dev.text("seen"), "");
+    assert_eq!(dev.crd_version().await, "one");
+    let stdout = dev.text("stdout");
+    let value = |label: &str| {
+        let line = stdout.lines().find_map(|it| it.trim().strip_prefix(label));
+        line.unwrap().trim().to_owned()
+    };
+    assert!(value("arguments").ends_with(" --store 'a b'"), "{stdout}");
+    // The printed line, in another directory, by a shell.
+    let line = format!("exec {} {}", value("program"), value("arguments"));
+    let elsewhere = TempDir::new().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).current_dir(elsewhere.path());
+    let debugger = Killed(shell.spawn().unwrap());
+    dev.until("stdout", "op running, 1 controller");
+    let seen = fs::read_to_string(elsewhere.path().join("seen")).unwrap();
+    assert_eq!(seen, "one --store a b\n");
+    drop(debugger);
+
+    dev.edit(&operator("two"));
+    dev.until("stdout", "op built: start it again");
+    assert_eq!(dev.crd_version().await, "two");
+}
+
+#[tokio::test]
 async fn the_operator_can_act_as_administrator() {
     let mut dev = Dev::start(&operator("one"), &["--as-admin"]);
     dev.until("stdout", "op running, 1 controller");
