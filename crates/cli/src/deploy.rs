@@ -13,6 +13,8 @@ mod test;
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
+pub(crate) use operator::OperatorArgs;
+pub(crate) use progress::Printer;
 pub(crate) use release::{DeployArgs, UndeployArgs};
 pub(crate) use run::{RunArgs, environment, refuse_stored_versions};
 pub(crate) use test::TestArgs;

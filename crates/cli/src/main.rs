@@ -13,6 +13,7 @@ mod explain;
 mod kubeconfig;
 mod migrate;
 mod output;
+mod plugins;
 mod project;
 mod shell;
 mod signals;
@@ -67,6 +68,7 @@ enum Command {
 Examples:
   opkit dev
   opkit dev robot-operator -- --log-level debug
+  opkit dev --no-run        # then start the program that it prints in a debugger
   opkit dev --on-cluster --context staging")]
     Dev {
         /// Package of the operator [default: the package of the current directory, or the only
@@ -74,10 +76,8 @@ Examples:
         operator: Option<String>,
         #[command(flatten)]
         control_plane: ControlPlaneArgs,
-        /// Run the operator as administrator, not as a ServiceAccount with the roles that its
-        /// command `manifests` prints
-        #[arg(long)]
-        as_admin: bool,
+        #[command(flatten)]
+        process: dev::ProcessArgs,
         #[command(flatten)]
         on: dev::OnClusterArgs,
         /// Arguments for the operator
@@ -109,6 +109,8 @@ Examples:
     /// Provide the programs that controller-runtime's envtest starts
     #[command(subcommand, after_help = "Example:\n  opkit envtest assets bin/k8s")]
     Envtest(EnvtestCommand),
+    /// List the plugins: programs `opkit-NAME` on the PATH, which `opkit NAME` runs
+    Plugins(plugins::PluginsArgs),
     /// Print the completion script of a shell
     #[command(
         after_help = "Example:\n  opkit completion bash > ~/.local/share/bash-completion/completions/opkit"
@@ -184,7 +186,16 @@ fn main() -> ExitCode {
             finish(program.run(arguments))
         }
         None => {
-            let cli = Cli::parse();
+            let cli = match Cli::try_parse() {
+                Ok(cli) => cli,
+                Err(error) => match plugin(&error) {
+                    Some(plugin) => {
+                        let arguments = std::env::args_os().skip(2).collect();
+                        return finish(plugin.run(arguments));
+                    }
+                    None => error.exit(),
+                },
+            };
             let mut logged = Targets::new().with_default(LevelFilter::WARN);
             if let Command::Dev { .. } = &cli.command {
                 // The view shows the features that the control plane does not model.
@@ -199,6 +210,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// Returns the plugin that is meant by a command that opkit does not have.
+fn plugin(error: &clap::Error) -> Option<plugins::Plugin> {
+    let is_unknown = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+    let name = std::env::args_os().nth(1).filter(|_| is_unknown)?;
+    let is_command = |name: &str| Cli::command().find_subcommand(name).is_some();
+    match name.to_str().is_some_and(is_command) {
+        // The unknown word is below one of opkit's own commands.
+        true => None,
+        false => plugins::find(&name),
+    }
+}
+
 impl Command {
     async fn run(self) -> Result<()> {
         match self {
@@ -210,10 +233,10 @@ impl Command {
             Self::Dev {
                 operator,
                 control_plane,
-                as_admin,
+                process,
                 on,
                 arguments,
-            } => dev::run(operator.as_deref(), &control_plane, as_admin, on, arguments).await,
+            } => dev::run(operator.as_deref(), &control_plane, process, on, arguments).await,
             Self::Explain(args) => explain::run(&args).await,
             Self::Cluster(ClusterCommand::Up {
                 control_plane,
@@ -229,6 +252,13 @@ impl Command {
             Self::Run(args) => args.run().await,
             Self::Deploy(args) => args.run().await,
             Self::Undeploy(args) => args.run().await,
+            Self::Plugins(args) => {
+                let commands = Cli::command();
+                let names = commands
+                    .get_subcommands()
+                    .map(|it| it.get_name().to_owned());
+                args.run(&names.collect::<Vec<_>>())
+            }
             Self::Completion { shell } => {
                 shell::completion(shell, Cli::command());
                 Ok(())

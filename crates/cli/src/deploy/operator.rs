@@ -71,6 +71,14 @@ pub(crate) struct BuiltOperator {
 }
 
 impl OperatorArgs {
+    /// Selects the operator of the current directory.
+    pub(crate) fn of_current_directory() -> Self {
+        Self {
+            package: None,
+            binary: None,
+        }
+    }
+
     /// Builds the operator, and reads its model. `arguments` are the operator's flags in a cluster.
     pub(crate) async fn build(
         &self,

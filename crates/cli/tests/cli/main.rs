@@ -6,6 +6,7 @@ mod deploy;
 mod dev;
 mod help;
 mod migrate;
+mod plugins;
 mod project;
 mod terminal;
 
