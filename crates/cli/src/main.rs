@@ -5,10 +5,12 @@
 
 mod cluster;
 mod control_plane;
+mod crd;
 mod deploy;
 mod dev;
 mod endpoint;
 mod envtest;
+mod exit;
 mod explain;
 mod kubeconfig;
 mod migrate;
@@ -100,6 +102,12 @@ Examples:
     Deploy(deploy::DeployArgs),
     /// Remove a deployed operator from a cluster
     Undeploy(deploy::UndeployArgs),
+    /// Check the CRDs of an operator
+    #[command(
+        subcommand,
+        after_help = "Example:\n  opkit crd check --against v0.1.0"
+    )]
+    Crd(crd::CrdCommand),
     /// Run only a control plane
     #[command(subcommand, after_help = "Example:\n  opkit cluster up")]
     Cluster(ClusterCommand),
@@ -243,6 +251,7 @@ impl Command {
                 no_controllers,
                 audit,
             }) => cluster::up(&control_plane, !no_controllers, audit).await,
+            Self::Crd(command) => command.run().await,
             Self::Migrate(command) => command.run().await,
             Self::Envtest(command) => envtest::run(&command),
             Self::Test(args) => args.run().await,
@@ -295,6 +304,9 @@ fn finish(future: impl Future<Output = Result<ExitCode>>) -> ExitCode {
             outcome
         });
     outcome.unwrap_or_else(|error| {
+        if let Some(code) = exit::silent(&error) {
+            return code;
+        }
         report(&error);
         project::exit_code(&error)
     })

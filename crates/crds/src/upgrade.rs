@@ -65,13 +65,19 @@ pub struct Upgrade {
     pub name: String,
     /// Changes: those of the whole CRD, then those of each version.
     pub changes: Vec<Change>,
+    /// Stored objects, if the caller has validated them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<StoredObjects>,
 }
 
 impl Upgrade {
-    /// Reports whether OLM v1 would upgrade the CRD: no change is breaking or unhandled.
+    /// Reports whether OLM v1 would upgrade the CRD, because no change is breaking or unhandled,
+    /// and all validated objects stay valid.
     pub fn is_safe(&self) -> bool {
         let mut changes = self.changes.iter();
+        let objects = self.objects.as_ref();
         changes.all(|change| change.verdict == Verdict::Compatible)
+            && objects.is_none_or(|objects| objects.invalid.is_empty())
     }
 }
 
@@ -130,6 +136,7 @@ pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Upgrade>, CrdError> {
             name: new.name.clone(),
             changes: match before {
                 Some(before) => changes(before, new),
+                // There are no stored objects.
                 None => vec![Change {
                     version: None,
                     field: String::new(),
@@ -138,6 +145,7 @@ pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Upgrade>, CrdError> {
                     message: "new CRD".to_owned(),
                 }],
             },
+            objects: None,
         }
     };
     Ok(new.iter().map(upgrade).collect())

@@ -22,8 +22,10 @@ const SAMPLES: &str = "config/samples";
 pub(crate) struct Package {
     pub(crate) name: String,
     binary: String,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     workspace: PathBuf,
+    /// Directory of cargo's build output.
+    pub(crate) target: PathBuf,
     pub(crate) settings: PackageSettings,
 }
 
@@ -82,6 +84,7 @@ impl Package {
                     binary,
                     directory: directory.into(),
                     workspace: metadata.workspace_root.clone().into(),
+                    target: metadata.target_directory.clone().into(),
                     settings,
                 }))
             })

@@ -14,7 +14,7 @@ use crate::CrdError;
 const ERRORS_MAX: usize = 5;
 
 /// Validation of objects by the schema and the CEL rules of one version of a CRD, as an API server
-/// does it when the whole object is written: unknown fields are removed, defaults are set, and then
+/// does when the whole object is written: unknown fields are removed, defaults are set, and then
 /// everything is validated. An API server accepts an update that leaves an invalid value as it was,
 /// but no other client can write the object then.
 ///
@@ -118,11 +118,13 @@ impl ObjectCheck {
         errors
     }
 
-    /// Validates one object and adds the result to those of the others.
-    pub fn add(&self, object: &Value, objects: &mut StoredObjects) {
+    /// Validates one object and adds the result to those of the others. An object that was invalid
+    /// by the check of the installed CRD, `old`, counts as one that does not become invalid.
+    pub fn add(&self, object: &Value, old: Option<&Self>, objects: &mut StoredObjects) {
         objects.total = objects.total.saturating_add(1);
         let errors = self.errors(object);
-        if errors.is_empty() {
+        let was_invalid = || old.is_some_and(|old| !old.errors(object).is_empty());
+        if errors.is_empty() || was_invalid() {
             return;
         }
         let text = |pointer: &str| {

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Change, Upgrade, Verdict};
+use super::{Change, StoredObjects, Upgrade, Verdict};
+
+/// Number of invalid objects that the text lists; the data has all of them.
+const OBJECTS_MAX: usize = 10;
 
 /// Returns the changes of all CRDs as lines of text, and a summary. A field inside of a removed
 /// field is not mentioned, and changes that only repeat the removal are left out.
@@ -19,7 +22,6 @@ pub fn render(upgrades: &[Upgrade]) -> String {
         let shown: Vec<&Change> = shown(&upgrade.changes);
         if shown.is_empty() {
             let _ = writeln!(text, "   no changes");
-            continue;
         }
         let width = |of: fn(&Change) -> usize| shown.iter().map(|it| of(it)).max().unwrap_or(0);
         let version = width(|it| it.version.as_deref().unwrap_or("-").chars().count());
@@ -36,8 +38,35 @@ pub fn render(upgrades: &[Upgrade]) -> String {
                 change.message
             );
         }
+        if let Some(objects) = &upgrade.objects {
+            text.push_str(&stored(objects));
+        }
     }
     text + &summary(upgrades)
+}
+
+/// Returns the objects that would no longer validate.
+fn stored(objects: &StoredObjects) -> String {
+    let (total, version) = (objects.total, &objects.version);
+    let plural = if total == 1 { "" } else { "s" };
+    let invalid = objects.invalid.len();
+    let mut text = format!(
+        "   of {total} stored object{plural}, read as {version}, {invalid} would no longer validate\n"
+    );
+    for object in objects.invalid.iter().take(OBJECTS_MAX) {
+        let namespace = object.namespace.as_deref().map(|it| format!("{it}/"));
+        let _ = writeln!(
+            text,
+            "      {}{}: {}",
+            namespace.unwrap_or_default(),
+            object.name,
+            object.errors.join("; ")
+        );
+    }
+    if let more @ 1.. = invalid.saturating_sub(OBJECTS_MAX) {
+        let _ = writeln!(text, "      and {more} more");
+    }
+    text
 }
 
 fn summary(upgrades: &[Upgrade]) -> String {

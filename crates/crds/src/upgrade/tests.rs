@@ -154,10 +154,14 @@ fn objects_are_validated_with_defaults_and_rules() {
         json!({"apiVersion": "example.com/v1", "kind": "Thing",
             "metadata": {"name": name, "namespace": "default"}, "spec": {"value": value}})
     };
-    check.add(&object("default", json!({})), &mut objects);
-    check.add(&object("large", json!({"size": 6})), &mut objects);
-    check.add(&object("long", json!({"name": "abc"})), &mut objects);
-    check.add(&object("unknown", json!({"colour": "red"})), &mut objects);
+    check.add(&object("default", json!({})), None, &mut objects);
+    check.add(&object("large", json!({"size": 6})), None, &mut objects);
+    check.add(&object("long", json!({"name": "abc"})), None, &mut objects);
+    check.add(
+        &object("unknown", json!({"colour": "red"})),
+        None,
+        &mut objects,
+    );
     assert_eq!(objects.total, 4);
     let invalid: Vec<_> = (objects.invalid.iter())
         .map(|it| (it.name.as_str(), it.errors.join("; ")))
@@ -168,6 +172,15 @@ fn objects_are_validated_with_defaults_and_rules() {
     assert!(invalid[1].1.contains("name too long"), "{}", invalid[1].1);
     assert_eq!(invalid.len(), 2);
     assert!(ObjectCheck::new(&template(), "v9").is_err());
+
+    // The object was not valid before either.
+    let mut objects = StoredObjects::new("v1");
+    check.add(
+        &object("large", json!({"size": 6})),
+        Some(&check),
+        &mut objects,
+    );
+    assert_eq!((objects.total, objects.invalid.len()), (1, 0));
 }
 
 #[test]
@@ -196,4 +209,28 @@ fn objects_are_read_in_a_version_that_both_crds_have() {
         Some("v1beta1"),
     );
     check(json!([version("v1", true)]), None);
+}
+
+#[test]
+fn invalid_objects_make_an_upgrade_unsafe() {
+    let mut upgrades = compare(&[template()], &[template()]).unwrap();
+    let mut objects = StoredObjects::new("v1");
+    objects.total = 14;
+    objects.invalid = (0..12)
+        .map(|number| InvalidObject {
+            namespace: Some("default".to_owned()),
+            name: format!("robot-{number}"),
+            errors: vec!["spec.host: Required value".to_owned()],
+        })
+        .collect();
+    upgrades[0].objects = Some(objects);
+    assert!(!upgrades[0].is_safe());
+    let text = render(&upgrades);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[2],
+        "   of 14 stored objects, read as v1, 12 would no longer validate"
+    );
+    assert_eq!(lines[3], "      default/robot-0: spec.host: Required value");
+    assert_eq!(lines[13], "      and 2 more");
 }

@@ -6,6 +6,7 @@ fn packages(names: &[&str]) -> Vec<Package> {
         binary: (*name).to_owned(),
         directory: Path::new("/w").join(name),
         workspace: "/w".into(),
+        target: "/w/target".into(),
         settings: PackageSettings::default(),
     });
     packages.collect()
