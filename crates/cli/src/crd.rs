@@ -2,9 +2,12 @@
 
 mod check;
 mod git;
+mod input;
 mod source;
 
 use anyhow::Result;
+
+pub(crate) use input::CrdArgs;
 
 /// Commands about CRDs.
 #[derive(Debug, clap::Subcommand)]

@@ -8,11 +8,14 @@ mod control_plane;
 mod crd;
 mod deploy;
 mod dev;
+mod docs;
 mod endpoint;
 mod envtest;
 mod exit;
 mod explain;
+mod files;
 mod kubeconfig;
+mod lint;
 mod migrate;
 mod output;
 mod plugins;
@@ -92,6 +95,10 @@ Examples:
     Test(deploy::TestArgs),
     /// Print the manifests that an operator needs in a cluster, write them to files, or check files
     Manifests(deploy::ManifestsArgs),
+    /// Check the CRDs of an operator, or of files, by the conventions of Kubernetes' API
+    Lint(lint::LintArgs),
+    /// Write the reference of an operator's kinds in Markdown, and their JSON Schemas
+    Docs(docs::DocsArgs),
     /// Install the CRDs of an operator in a cluster
     Install(deploy::InstallArgs),
     /// Delete the CRDs of an operator from a cluster
@@ -256,6 +263,8 @@ impl Command {
             Self::Envtest(command) => envtest::run(&command),
             Self::Test(args) => args.run().await,
             Self::Manifests(args) => args.run().await,
+            Self::Lint(args) => args.run().await,
+            Self::Docs(args) => args.run().await,
             Self::Install(args) => args.run().await,
             Self::Uninstall(args) => args.run().await,
             Self::Run(args) => args.run().await,

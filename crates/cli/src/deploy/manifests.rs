@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use opkit_manifests::{HEADER, ManifestFile, Settings, files, kustomize, yaml};
+use anyhow::{Context, Result};
+use opkit_crds::cut_descriptions;
+use opkit_manifests::{HEADER, ManifestFile, Part, Settings, files, kustomize, yaml};
 use serde_json::json;
 
 use super::operator::{BuiltOperator, OperatorArgs, RenderArgs};
 use super::progress::Printer;
 use super::{OutputFormat, image, print};
+use crate::files::Files;
 use crate::output;
 
 /// What is printed, and where to.
@@ -35,6 +37,10 @@ pub(crate) struct ManifestsArgs {
     /// Write nothing; exit 1 if a file in the directory differs, and name it
     #[arg(long, requires = "out")]
     check: bool,
+    /// Cut each description in the CRDs after the last sentence that fits into N characters; 0
+    /// leaves out the descriptions
+    #[arg(long, value_name = "N")]
+    max_description: Option<usize>,
     /// Print all objects as one document [default: YAML, one document for each object]
     #[arg(long, short, value_name = "FORMAT", conflicts_with = "out")]
     output: Option<OutputFormat>,
@@ -43,10 +49,16 @@ pub(crate) struct ManifestsArgs {
 impl ManifestsArgs {
     pub(crate) async fn run(&self) -> Result<()> {
         let printer = Printer::new(true);
-        let built = self
+        let mut built = self
             .operator
             .build(&self.render.arguments, &printer)
             .await?;
+        if let Some(max) = self.max_description {
+            let objects = built.model.objects.iter_mut();
+            for crd in objects.filter(|it| it.part == Part::Crd) {
+                cut_descriptions(&mut crd.object, max);
+            }
+        }
         let settings = built.settings(&self.render)?;
         let chosen = settings.image.clone().unwrap_or_default();
         if !image::has_registry(&chosen) {
@@ -58,10 +70,13 @@ impl ManifestsArgs {
         }
         match &self.out {
             Some(directory) => {
-                let files = self.files(&built, &settings, directory)?;
+                let mut files = Files::new(directory, "yaml", HEADER);
+                for file in self.files(&built, &settings, directory)? {
+                    files.add(file.path, file.text);
+                }
                 match self.check {
-                    true => check(directory, &files),
-                    false => write(directory, &files, &printer),
+                    true => Files::check(&[files], "manifests"),
+                    false => files.write("manifests", &printer),
                 }
             }
             None => self.print(&built, &settings),
@@ -115,83 +130,4 @@ impl ManifestsArgs {
         }
         Ok(files)
     }
-}
-
-/// Writes the files that differ, and removes those that an earlier call wrote and that are no
-/// longer printed.
-fn write(directory: &Path, files: &[ManifestFile], printer: &Printer) -> Result<()> {
-    let (mut written, mut removed) = (0_usize, 0_usize);
-    for file in files {
-        let path = directory.join(&file.path);
-        if fs::read_to_string(&path).is_ok_and(|text| text == file.text) {
-            continue;
-        }
-        let parent = path.parent().unwrap_or(directory);
-        fs::create_dir_all(parent)
-            .and_then(|()| fs::write(&path, &file.text))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        written = written.saturating_add(1);
-    }
-    for path in outdated(directory, files)? {
-        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        removed = removed.saturating_add(1);
-    }
-    let unchanged = files.len().saturating_sub(written);
-    let counts = format!("{written} written, {removed} removed, {unchanged} unchanged");
-    printer.end(&format!("manifests in {}: {counts}", directory.display()));
-    Ok(())
-}
-
-/// Fails with the names of the files that differ.
-fn check(directory: &Path, files: &[ManifestFile]) -> Result<()> {
-    let mut different = Vec::new();
-    for file in files {
-        let path = directory.join(&file.path);
-        match fs::read_to_string(&path) {
-            Ok(text) if text == file.text => {}
-            Ok(_) => different.push(format!("{} differs", path.display())),
-            Err(_) => different.push(format!("{} is missing", path.display())),
-        }
-    }
-    for path in outdated(directory, files)? {
-        different.push(format!("{} is no longer printed", path.display()));
-    }
-    if different.is_empty() {
-        return Ok(());
-    }
-    bail!(
-        "the manifests are not up to date, run the same command without --check: {}",
-        different.join(", ")
-    )
-}
-
-/// Returns the files in the directory that this command wrote and that are not among `files`.
-fn outdated(directory: &Path, files: &[ManifestFile]) -> Result<Vec<PathBuf>> {
-    let mut outdated = Vec::new();
-    let mut folders = vec![directory.to_owned()];
-    while let Some(folder) = folders.pop() {
-        // A directory that does not exist has no files.
-        let Ok(entries) = fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries {
-            let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
-            let path = entry.path();
-            // Links are not followed: they may lead out of the directory.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-                continue;
-            }
-            let is_expected = files.iter().any(|file| directory.join(&file.path) == path);
-            let is_yaml = path.extension().is_some_and(|it| it == "yaml");
-            if !is_expected
-                && is_yaml
-                && fs::read_to_string(&path).is_ok_and(|text| text.starts_with(HEADER))
-            {
-                outdated.push(path);
-            }
-        }
-    }
-    outdated.sort();
-    Ok(outdated)
 }

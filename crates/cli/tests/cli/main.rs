@@ -6,6 +6,7 @@ mod crd;
 mod deploy;
 mod dev;
 mod help;
+mod lint;
 mod migrate;
 mod plugins;
 mod project;
