@@ -6,6 +6,7 @@
 //! - [`identity`]: names of kinds and resources, and the paths at which the API serves them.
 //! - [`scheme`]: registry of Rust types and their kinds, with defaults and conversion.
 //! - [`conversion`]: conversion between the versions of a kind, without loss.
+//! - [`differences`]: the fields that differ between two states of an object.
 //! - [`schema`]: OpenAPI v3 and structural schemas, parsed once.
 //! - [`structural`]: pruning, defaulting and validation of objects.
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
@@ -20,6 +21,7 @@
 
 pub mod conditions;
 pub mod conversion;
+pub mod differences;
 mod error;
 mod golang;
 pub mod identity;

@@ -10,12 +10,12 @@ mod release;
 mod run;
 mod test;
 
-pub(crate) use cluster::ClusterArgs;
+pub(crate) use cluster::{ClusterArgs, is_local, show};
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
-pub(crate) use operator::OperatorArgs;
+pub(crate) use operator::{OperatorArgs, RenderArgs};
 pub(crate) use progress::Printer;
-pub(crate) use release::{DeployArgs, UndeployArgs};
+pub(crate) use release::{DeployArgs, UndeployArgs, release};
 pub(crate) use run::{RunArgs, environment, refuse_stored_versions};
 pub(crate) use test::TestArgs;
 

@@ -18,6 +18,7 @@ mod kubeconfig;
 mod lint;
 mod migrate;
 mod output;
+mod plan;
 mod plugins;
 mod project;
 mod shell;
@@ -105,6 +106,8 @@ Examples:
     Uninstall(deploy::UninstallArgs),
     /// Run an operator on this machine, against a cluster
     Run(deploy::RunArgs),
+    /// Show what a deployment would change, without changing it
+    Plan(plan::PlanArgs),
     /// Deploy an operator to a cluster, and wait until it runs
     Deploy(deploy::DeployArgs),
     /// Remove a deployed operator from a cluster
@@ -268,6 +271,7 @@ impl Command {
             Self::Install(args) => args.run().await,
             Self::Uninstall(args) => args.run().await,
             Self::Run(args) => args.run().await,
+            Self::Plan(args) => args.run().await,
             Self::Deploy(args) => args.run().await,
             Self::Undeploy(args) => args.run().await,
             Self::Plugins(args) => {

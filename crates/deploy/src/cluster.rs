@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use opkit_apimachinery::differences::differences;
 use opkit_client::{
     ApiResource, DeleteOptions, Deleted, DynamicClient, DynamicResource, GroupVersion, ListOptions,
     ObjectKey, RequestError, RestMapper, Unstructured, WriteOptions,
@@ -9,7 +10,7 @@ use opkit_client::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::{Change, DeployError, ObjectReference};
+use crate::{Change, DeployError, ObjectChange, ObjectReference};
 
 /// Field manager of all applied objects.
 const MANAGER: &str = "opkit";
@@ -97,24 +98,24 @@ impl Cluster {
         found(resource.get(key(object)).await)
     }
 
-    /// Applies an object. `before` is the object before.
+    /// Applies an object. `before` is the object before. Returns what changed, or `None` if the
+    /// object was as it should be. A dry run has the same result.
     pub(crate) async fn apply(
         &self,
         object: &Value,
         before: Option<&Unstructured>,
-    ) -> Result<(Unstructured, Change), DeployError> {
+    ) -> Result<Option<ObjectChange>, DeployError> {
         let resource = self.known(object).await?;
         let applied = resource.apply(&Unstructured::from(object.clone())).await?;
-        let change = match before {
-            None => Change::Created,
-            // Under a dry run, the version is that of the stored object.
-            Some(before) if self.dry_run && differs(before, &applied) => Change::Changed,
-            Some(before) if before.resource_version() != applied.resource_version() => {
-                Change::Changed
-            }
-            Some(_) => Change::Unchanged,
+        let Some(before) = before else {
+            let created = ObjectChange::new(Change::Created, ObjectReference::of(object));
+            return Ok(Some(created));
         };
-        Ok((applied, change))
+        let (before, after) = (before.clone().into(), applied.into());
+        match differences(&before, &after) {
+            fields if fields.is_empty() => Ok(None),
+            fields => ObjectChange::of_fields(&before, &after, fields).map(Some),
+        }
     }
 
     /// Deletes an object with its dependents. Returns whether it existed.
@@ -192,17 +193,4 @@ fn found(result: Result<Unstructured, RequestError>) -> Result<Option<Unstructur
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Reports whether an object differs from its state before, apart from the fields that the server
-/// sets with each write.
-fn differs(before: &Unstructured, after: &Unstructured) -> bool {
-    let content = |object: &Unstructured| {
-        let mut object = object.clone();
-        for field in ["managedFields", "resourceVersion", "generation"] {
-            object.remove(&["metadata", field]);
-        }
-        object
-    };
-    content(before) != content(after)
 }

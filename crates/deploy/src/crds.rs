@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cluster::{Cluster, POLL_INTERVAL};
 use crate::progress::Report;
 use crate::release::name;
-use crate::{Change, DeployError, Deployer, ObjectReference, Progress};
+use crate::{Change, DeployError, Deployer, ObjectChange, ObjectReference, Progress};
 
 /// CRDs that were deleted, and those that were kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -36,21 +36,33 @@ impl Deployer {
         crds: &[Value],
         report: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Vec<(String, Change)>, DeployError> {
+        let changes = self.apply_crds(crds, report).await?;
+        let names = crds.iter().map(name);
+        Ok(names.zip(changes.iter().map(effect)).collect())
+    }
+
+    /// Applies CRDs, and waits until they are established. Returns the change of each, or `None` if
+    /// it was as it should be.
+    pub(crate) async fn apply_crds(
+        &self,
+        crds: &[Value],
+        report: Report<'_>,
+    ) -> Result<Vec<Option<ObjectChange>>, DeployError> {
         let mut changes = Vec::new();
         for crd in crds {
             let before = self.cluster.get(crd).await?;
             let start = Instant::now();
-            let (_, change) = self.cluster.apply(crd, before.as_ref()).await?;
+            let change = self.cluster.apply(crd, before.as_ref()).await?;
             if !self.cluster.dry_run {
                 wait_until_established(&self.cluster, crd, self.timeout).await?;
             }
             report(Progress::Established {
                 name: name(crd),
-                change,
+                change: effect(&change),
                 versions: versions(crd),
                 elapsed: start.elapsed(),
             });
-            changes.push((name(crd), change));
+            changes.push(change);
         }
         Ok(changes)
     }
@@ -126,6 +138,11 @@ impl Deployer {
         }
         Ok(())
     }
+}
+
+pub(crate) fn effect(change: &Option<ObjectChange>) -> Change {
+    let effect = change.as_ref().map(|changed| changed.change);
+    effect.unwrap_or(Change::Unchanged)
 }
 
 /// Returns a CRD with only its identity.

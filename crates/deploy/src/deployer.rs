@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
+use crate::crds::effect;
 use crate::progress::Report;
 use crate::{
-    ApplySet, Change, DeployError, ObjectReference, PART_OF_LABEL, Progress, Release, Rollout,
-    rollout,
+    ApplySet, Change, DeployError, ObjectChange, ObjectReference, PART_OF_LABEL, Progress, Release,
+    Rollout, rollout,
 };
 
 /// Time limit of each wait if none is set.
@@ -38,7 +39,7 @@ pub struct Deployer {
 }
 
 /// Result of a deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Deployed {
@@ -56,6 +57,8 @@ pub struct Deployed {
     pub changed: Vec<ObjectReference>,
     /// Deleted objects, which only the release before had.
     pub deleted: Vec<ObjectReference>,
+    /// What changed in each created, changed and deleted object, in the order of the writes.
+    pub changes: Vec<ObjectChange>,
     /// Number of objects that were as they should be.
     pub unchanged: usize,
     /// Deployments whose rollout is complete.
@@ -103,11 +106,9 @@ impl Deployer {
     ) -> Result<Deployed, DeployError> {
         release.check()?;
         let members = self.members(release).await?;
-        let crds = self.install(&release.crds, report).await?;
+        let crds = self.apply_crds(&release.crds, report).await?;
         let mut deployed = Deployed::new(release);
-        for ((_, change), crd) in crds.iter().zip(&release.crds) {
-            deployed.count(*change, ObjectReference::of(crd));
-        }
+        crds.into_iter().for_each(|crd| deployed.count(crd));
         self.apply_members(release, members, &mut deployed, report)
             .await?;
         Ok(deployed)
@@ -171,7 +172,7 @@ impl Deployer {
             .partition(|member| ObjectReference::of(&member.object).kind == "Namespace");
 
         for member in first {
-            self.apply_member(member, deployed, report).await?;
+            self.apply_member(release, member, deployed, report).await?;
         }
         // Until everything is applied and pruned, the inventory has the members of both releases.
         let mut both = set.clone();
@@ -183,11 +184,13 @@ impl Deployer {
         self.write_parent(&both).await?;
         deployed.revision = self.add_revision(release).await?;
         for member in rest {
-            self.apply_member(member, deployed, report).await?;
+            self.apply_member(release, member, deployed, report).await?;
         }
         if earlier.is_some() {
             let kept = |member: &ObjectReference| references.contains(member);
-            deployed.deleted = self.delete_members(&both, kept, report).await?;
+            for object in self.delete_members(&both, kept, report).await? {
+                deployed.count(Some(ObjectChange::new(Change::Deleted, object)));
+            }
         }
         self.write_parent(&set).await?;
         if self.cluster.dry_run {
@@ -204,28 +207,35 @@ impl Deployer {
 
     async fn apply_member(
         &self,
+        release: &Release,
         member: Member,
         deployed: &mut Deployed,
         report: Report<'_>,
     ) -> Result<(), DeployError> {
         let Member { object, before } = member;
         let reference = ObjectReference::of(&object);
-        let change = match self.is_in_future(&reference).await? {
-            true => Change::Created,
-            false => self.cluster.apply(&object, before.as_ref()).await?.1,
+        let changed = match self.is_in_future(release, &object).await? {
+            true => Some(ObjectChange::new(Change::Created, reference.clone())),
+            false => self.cluster.apply(&object, before.as_ref()).await?,
         };
-        deployed.count(change, reference.clone());
         report(Progress::Applied {
             object: reference,
-            change,
+            change: effect(&changed),
         });
+        deployed.count(changed);
         Ok(())
     }
 
-    /// Reports whether the namespace of an object exists only after this dry run, so that the
-    /// server cannot validate the object.
-    async fn is_in_future(&self, object: &ObjectReference) -> Result<bool, DeployError> {
-        let (true, Some(namespace)) = (self.cluster.dry_run, &object.namespace) else {
+    /// Reports whether the kind or the namespace of an object would exist only after this dry run,
+    /// so that the server cannot validate the object.
+    async fn is_in_future(&self, release: &Release, object: &Value) -> Result<bool, DeployError> {
+        if !self.cluster.dry_run {
+            return Ok(false);
+        }
+        if release.defines_kind_of(object) && self.cluster.resource(object).await?.is_none() {
+            return Ok(true);
+        }
+        let Some(namespace) = ObjectReference::of(object).namespace else {
             return Ok(false);
         };
         let namespace = json!({
@@ -251,17 +261,25 @@ impl Deployed {
             created: Vec::new(),
             changed: Vec::new(),
             deleted: Vec::new(),
+            changes: Vec::new(),
             unchanged: 0,
             rollouts: Vec::new(),
         }
     }
 
-    fn count(&mut self, change: Change, object: ObjectReference) {
-        match change {
-            Change::Created => self.created.push(object),
-            Change::Changed => self.changed.push(object),
-            Change::Unchanged => self.unchanged = self.unchanged.saturating_add(1),
-        }
+    /// Counts an object: its change, or `None` for an object that was as it should be.
+    fn count(&mut self, changed: Option<ObjectChange>) {
+        let Some(changed) = changed else {
+            self.unchanged = self.unchanged.saturating_add(1);
+            return;
+        };
+        let list = match changed.change {
+            Change::Created => &mut self.created,
+            Change::Deleted => &mut self.deleted,
+            Change::Changed | Change::Unchanged => &mut self.changed,
+        };
+        list.push(changed.object.clone());
+        self.changes.push(changed);
     }
 }
 

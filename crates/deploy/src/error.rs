@@ -3,6 +3,7 @@
 use std::fmt;
 
 use opkit_client::{DiscoveryError, RequestError};
+use opkit_crds::CrdError;
 
 use crate::ObjectReference;
 
@@ -16,6 +17,9 @@ pub enum DeployError {
     /// The kinds of the server cannot be read.
     #[error("cannot find out which kinds the cluster has")]
     Discovery(#[source] DiscoveryError),
+    /// A CRD of the cluster or of the release cannot be read.
+    #[error(transparent)]
+    Crd(#[from] CrdError),
     /// The cluster does not have the kind of an object.
     #[error("cannot apply {object}: the cluster has no kind {} in {api_version}", object.kind)]
     UnknownKind {

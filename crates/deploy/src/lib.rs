@@ -10,6 +10,9 @@
 //! CRD deletes all objects of its kind. [`Deployer::uninstall`] and [`Deployer::undeploy`] delete
 //! only CRDs without objects, unless the caller forces it.
 //!
+//! [`Deployer::plan`] returns what a deployment would change: it sends the requests of a deployment
+//! as dry runs.
+//!
 //! The crate prints nothing: it reports [`Progress`] to a function of the caller.
 //!
 //! [KEP-3659]: https://github.com/kubernetes/enhancements/issues/3659
@@ -21,6 +24,9 @@ mod deployer;
 mod error;
 mod history;
 mod inventory;
+mod object_change;
+mod permissions;
+mod plan;
 mod progress;
 mod reference;
 mod release;
@@ -35,6 +41,9 @@ pub use applyset::{
 pub use crds::Uninstalled;
 pub use deployer::{Deployed, Deployer};
 pub use error::DeployError;
+pub use object_change::{CrdChange, ObjectChange};
+pub use permissions::Permissions;
+pub use plan::Plan;
 pub use progress::{Change, Progress};
 pub use reference::ObjectReference;
 pub use release::Release;

@@ -17,6 +17,8 @@ pub enum Change {
     Changed,
     /// The object was as it should be.
     Unchanged,
+    /// The object was deleted.
+    Deleted,
 }
 
 /// Step of a deployment.

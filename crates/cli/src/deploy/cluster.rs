@@ -30,7 +30,7 @@ impl ClusterArgs {
 
 /// Prints the name, the address and the version of the cluster, and thereby checks that it can be
 /// reached.
-pub(super) async fn show(cluster: &SelectedCluster, printer: &Printer) -> Result<()> {
+pub(crate) async fn show(cluster: &SelectedCluster, printer: &Printer) -> Result<()> {
     let version = cluster.client.apiserver_version().await.map_err(|error| {
         anyhow::anyhow!(
             "cannot reach the API server {}: {}",
@@ -50,7 +50,7 @@ pub(super) async fn show(cluster: &SelectedCluster, printer: &Printer) -> Result
 
 /// Reports whether the API server is on this machine: an embedded control plane, the binaries of
 /// envtest, or kind.
-pub(super) fn is_local(cluster: &SelectedCluster) -> bool {
+pub(crate) fn is_local(cluster: &SelectedCluster) -> bool {
     let host = cluster.server.split("://").nth(1).unwrap_or_default();
     ["127.", "localhost", "[::1]"]
         .iter()

@@ -134,7 +134,7 @@ impl DeployArgs {
 
 /// Returns the release of a built operator. Nodes of a cluster on another machine can only pull an
 /// image that names a registry.
-fn release(built: &BuiltOperator, args: &RenderArgs, is_local: bool) -> Result<Release> {
+pub(crate) fn release(built: &BuiltOperator, args: &RenderArgs, is_local: bool) -> Result<Release> {
     let settings = built.settings(args)?;
     let chosen = settings.image.clone().unwrap_or_default();
     if !is_local && !image::has_registry(&chosen) {

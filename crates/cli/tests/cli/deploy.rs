@@ -34,7 +34,7 @@ case "$1" in
 esac
 "#;
 
-fn model(version: &str) -> Model {
+pub(super) fn model(version: &str) -> Model {
     let mut model = Model::new("op", version, NAMESPACE);
     model.add(
         Part::Manager,
@@ -66,12 +66,12 @@ fn model(version: &str) -> Model {
 }
 
 /// A directory with the operator's binary.
-struct Place {
-    root: TempDir,
+pub(super) struct Place {
+    pub(super) root: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = TempDir::new().unwrap();
         let binary = root.path().join("op");
         fs::write(&binary, BINARY).unwrap();
@@ -82,12 +82,12 @@ impl Place {
     }
 
     /// Sets the model that the binary prints.
-    fn print(&self, model: &Model) {
+    pub(super) fn print(&self, model: &Model) {
         let text = serde_json::to_string(model).unwrap();
         fs::write(self.root.path().join("model.json"), text).unwrap();
     }
 
-    fn opkit(&self, arguments: &[&str]) -> Output {
+    pub(super) fn opkit(&self, arguments: &[&str]) -> Output {
         let (command, rest) = arguments.split_first().unwrap();
         let mut opkit = opkit(self.root.path());
         opkit.args([command, "--binary", "op"]).args(rest);
@@ -96,7 +96,7 @@ impl Place {
     }
 
     /// Runs the command, which must succeed, and returns its standard output.
-    fn stdout(&self, arguments: &[&str]) -> String {
+    pub(super) fn stdout(&self, arguments: &[&str]) -> String {
         let output = self.opkit(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {stderr}");
@@ -110,14 +110,14 @@ impl Place {
 }
 
 /// A place with a control plane.
-struct Cluster {
-    place: Place,
-    client: kube::Client,
+pub(super) struct Cluster {
+    pub(super) place: Place,
+    pub(super) client: kube::Client,
     _child: Killed,
 }
 
 impl Cluster {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let place = Place::new();
         let mut up = opkit(place.root.path());
         up.args(["cluster", "up"]);
@@ -168,7 +168,7 @@ impl Cluster {
     }
 }
 
-fn json(text: &str) -> Value {
+pub(super) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 

@@ -8,6 +8,7 @@ mod dev;
 mod help;
 mod lint;
 mod migrate;
+mod plan;
 mod plugins;
 mod project;
 mod terminal;
