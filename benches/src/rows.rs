@@ -13,6 +13,9 @@ pub struct Row {
     pub stretch: Option<f64>,
 }
 
+/// Head of the table whose lines [`Outcome::text`] returns.
+pub const TABLE_HEAD: &str = "| what | opkit | peer | ratio | limit |\n|---|---|---|---|---|";
+
 /// Part of a measurement.
 #[derive(Clone, Copy)]
 pub enum Figure {
@@ -146,7 +149,7 @@ impl Outcome {
         })
     }
 
-    /// Returns the outcome as a line of text.
+    /// Returns the outcome as a line of a table in Markdown.
     pub fn text(&self) -> String {
         let figure = |figure: Option<[f64; 3]>| match figure {
             Some([median, least, most]) => {
@@ -155,31 +158,41 @@ impl Outcome {
             }
             None => "not measured".to_owned(),
         };
-        let mut text = format!("{:<46} {:<34}", self.name, figure(self.ours));
-        if let Some(peer) = self.peer {
-            text.push_str(&format!(" {peer}: {:<34}", figure(self.peer_value)));
-        }
-        if let Some(ratio) = self.ratio {
-            text.push_str(&format!(" {ratio:.1}x"));
-        }
-        if let Some(must) = self.must {
-            let must = match self.peer {
-                Some(_) => format!("{must}x"),
-                None => self.unit.text(must),
-            };
-            let holds = match self.holds {
-                Some(true) => "holds",
-                Some(false) => "DOES NOT HOLD",
-                None => "not counted",
-            };
-            text.push_str(&format!(" (must {must}: {holds})"));
-        }
+        let peer = self
+            .peer
+            .map(|peer| format!("{peer}: {}", figure(self.peer_value)));
+        let ratio = self.ratio.map(|ratio| format!("{ratio:.1}x"));
+        format!(
+            "| {:<46} | {:<34} | {:<58} | {:<6} | {} |",
+            self.name,
+            figure(self.ours),
+            peer.unwrap_or_default(),
+            ratio.unwrap_or_default(),
+            self.limit()
+        )
+    }
+
+    /// Returns the required value, and whether it is reached.
+    fn limit(&self) -> String {
+        let Some(must) = self.must else {
+            return String::new();
+        };
+        let must = match self.peer {
+            Some(_) => format!("{must}x"),
+            None => self.unit.text(must),
+        };
+        let holds = match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "not counted",
+        };
+        let mut text = format!("must {must}: {holds}");
         if let Some((ratio, stretch)) = self.ratio.zip(self.stretch) {
             let reached = match ratio >= stretch {
                 true => "reached",
                 false => "not reached",
             };
-            text.push_str(&format!(" (stretch {stretch}x: {reached})"));
+            text.push_str(&format!("; stretch {stretch}x: {reached}"));
         }
         text
     }

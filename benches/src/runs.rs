@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::rows::{Outcome, Row, Runs};
+use crate::rows::{Outcome, Row, Runs, TABLE_HEAD};
 
 /// Measurement: its name, and the function that runs it.
 pub type Measurement<'a> = (String, Box<dyn Fn() -> Result<Value> + 'a>);
@@ -31,6 +31,9 @@ pub fn repeat(measurements: &[Measurement<'_>], repetitions: u32, json: bool, ro
 fn print(json: bool, runs: &BTreeMap<String, Vec<Value>>, rows: &[Row]) {
     let of = |name: &str| Runs(runs.get(name).cloned().unwrap_or_default());
     let outcomes: Vec<Outcome> = rows.iter().map(|row| row.outcome(of)).collect();
+    if !json {
+        println!("{TABLE_HEAD}");
+    }
     for outcome in &outcomes {
         match json {
             true => println!("{}", outcome.json()),

@@ -1,13 +1,18 @@
 //! `cargo xtask bench cache|controller|server|webhook`: benchmarks of a crate and of its peers.
 //!
+//! A benchmark prints a table, and draws a chart of it; `cargo xtask bench charts` draws those of
+//! BENCHMARKS.md.
+//!
 //! kube-runtime is a peer in its own workspace; client-go and controller-runtime are Go modules;
 //! all are in `benches/peers`. If a peer cannot be built, its rows are marked as absent and not
 //! counted.
 
+mod chart;
 mod server;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -25,6 +30,8 @@ pub(crate) struct Args {
 enum Subject {
     /// Benchmark the cache: first sync, memory, events and reads
     Cache(Cache),
+    /// Draw the charts of the tables in BENCHMARKS.md
+    Charts,
     /// Benchmark the controller: its queue, reconciles, latency, and the smallest operator
     Controller(Controller),
     /// Benchmark the API server as a process: writes, reads, lists, memory
@@ -112,6 +119,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         Subject::Server(server) => return api_server(root, target, server),
         Subject::Webhook(options) => return webhook(root, target, options),
+        Subject::Charts => {
+            chart::draw_all(root)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Subject::RealServer { directory } => return real_server(directory),
     };
     let package = ["--package", "opkit-benches", "--bin", program];
@@ -140,7 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 ),
             ]
         }
-        Subject::Server(_) | Subject::Webhook(_) | Subject::RealServer { .. } => Vec::new(),
+        Subject::Server(_) | Subject::Webhook(_) | Subject::Charts | Subject::RealServer { .. } => {
+            Vec::new()
+        }
     };
     for (name, module, package) in go {
         if let Some(peer) = go_peer(root, &peers, name, module, package)? {
@@ -154,11 +167,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(server) = &server {
         command.arg("--kubeconfig").arg(server.kubeconfig());
     }
-    let status = command.status().context("cannot run the bench")?;
-    Ok(match status.success() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    measure(command, target, program.trim_start_matches("bench-"))
 }
 
 /// Builds `opkit` and the benchmark of the API server, and runs the benchmark.
@@ -188,11 +197,7 @@ fn api_server(root: &Path, target: &Path, args: &ServerArgs) -> Result<ExitCode>
             Err(error) => note(&format!("{error:#}: the real API server is not measured")),
         }
     }
-    let status = command.status().context("cannot run the bench")?;
-    Ok(match status.success() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    measure(command, target, "server")
 }
 
 /// Builds the operator with webhooks, its peer and the benchmark, and runs the benchmark.
@@ -217,7 +222,28 @@ fn webhook(root: &Path, target: &Path, options: &Options) -> Result<ExitCode> {
     if let Some(peer) = go_peer(root, &peers, name, "controller-runtime", "./webhook")? {
         command.arg(format!("--{name}")).arg(peer);
     }
-    let status = command.status().context("cannot run the bench")?;
+    measure(command, target, "webhook")
+}
+
+/// Runs a benchmark, passes on its output, and draws a chart of the table in it.
+fn measure(mut command: Command, target: &Path, subject: &str) -> Result<ExitCode> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run the bench")?;
+    let output = child.stdout.take().context("the bench has no output")?;
+    let mut printed = String::new();
+    for line in BufReader::new(output).lines() {
+        let line = line.context("cannot read the output of the bench")?;
+        println!("{line}");
+        printed.push_str(&line);
+        printed.push('\n');
+    }
+    let status = child.wait().context("cannot wait for the bench")?;
+    let path = target.join("bench").join(format!("{subject}.svg"));
+    if chart::draw_run(subject, &printed, &path)? {
+        note(&format!("chart: {}", path.display()));
+    }
     Ok(match status.success() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -256,8 +282,8 @@ fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> 
     Ok(())
 }
 
-/// The flags that link statically, as Go does. On this target the linker of the compiler is lld, which
-/// can merge equal functions.
+/// The flags that link statically, as Go does. On this target the linker of the compiler is lld,
+/// which can merge equal functions.
 const STATIC_FLAGS: &str = if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
     "-C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=all"
 } else {
