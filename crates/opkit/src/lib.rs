@@ -116,6 +116,8 @@
 //! | [`guides::client`] | requests without a controller |
 //! | [`guides::cache`] | informers and listers without a controller |
 //! | [`guides::coming_from_client_go`] | what replaces each generator and tag of code-generator |
+//! | [`guides::coming_from_kube_rs`] | what replaces kube's derive, controllers and reflectors |
+//! | [`guides::coming_from_kubebuilder`] | what replaces each command, make target, marker and type |
 //!
 //! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment),
 //! `database-operator` (six kinds of children, flags, metrics, a finalizer with a Job),

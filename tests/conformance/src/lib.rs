@@ -69,6 +69,16 @@ pub struct Observability;
 #[doc = include_str!("../../../docs/deploy.md")]
 pub struct Deploy;
 
+/// Guide for users of kube-rs; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/coming-from-kube-rs.md")]
+pub struct ComingFromKubeRs;
+
+/// Guide for users of kubebuilder; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/coming-from-kubebuilder.md")]
+pub struct ComingFromKubebuilder;
+
 /// Guide to controllers; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controller.md")]
