@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use self::server::Server;
-use crate::control_plane;
+use crate::{build, control_plane};
 
 /// Benchmark to run, and its options.
 #[derive(Debug, clap::Args)]
@@ -282,18 +282,10 @@ fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> 
     Ok(())
 }
 
-/// The flags that link statically, as Go does. On this target the linker of the compiler is lld,
-/// which can merge equal functions.
-const STATIC_FLAGS: &str = if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-    "-C target-feature=+crt-static -C relocation-model=static -C link-arg=-Wl,--icf=all"
-} else {
-    "-C target-feature=+crt-static -C relocation-model=static"
-};
-
 /// Builds an operator as small as its peers in Go: with the profile for small operators, and linked
 /// statically. Returns the path of its executable.
 fn operator(root: &Path, target: &Path, program: &str) -> Result<PathBuf> {
-    let host = host()?;
+    let host = build::host()?;
     let mut command = Command::new("cargo");
     command
         .args(["build", "--quiet", "--profile", "operator"])
@@ -302,21 +294,11 @@ fn operator(root: &Path, target: &Path, program: &str) -> Result<PathBuf> {
         .args(["--target", &host])
         .arg("--target-dir")
         .arg(target)
-        .env("RUSTFLAGS", STATIC_FLAGS)
+        .env("RUSTFLAGS", build::STATIC_FLAGS)
         .current_dir(root);
     let status = command.status().context("cannot run cargo build")?;
     ensure!(status.success(), "cargo build of {program} failed");
     Ok(target.join(host).join("operator").join(program))
-}
-
-/// Returns the target that the compiler builds for by default.
-fn host() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output();
-    let output = output.context("cannot run rustc")?.stdout;
-    let output = String::from_utf8_lossy(&output);
-    let mut lines = output.lines();
-    let host = lines.find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc prints no host")?.to_owned())
 }
 
 fn kube_runtime(root: &Path, peers: &Path) -> Result<PathBuf> {

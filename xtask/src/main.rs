@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 
 mod apply_types;
 mod bench;
+mod build;
 mod ci;
 mod compat;
 mod conformance;
@@ -28,6 +29,7 @@ mod picture;
 mod protobuf;
 mod rbac;
 mod record;
+mod release;
 mod simulate;
 mod soak;
 mod tidy;
@@ -72,6 +74,8 @@ enum Task {
     Rbac(rbac::Args),
     /// Run a client and write its requests to an API server as a script of the differential suite
     Record(record::Args),
+    /// Build the archives of a release and its changelog section, and package all crates
+    Release(release::Args),
     /// Run the model tests of the cache and of leader election over many seeds, in release mode
     Simulate(simulate::Args),
     /// Run an operator under faults, with many objects
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Rbac(args) => rbac::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Simulate(args) => simulate::run(&args),
         Task::Soak(args) => soak::run(&args),
         Task::Tidy => tidy::run(),
