@@ -34,6 +34,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "opkit-dashboard",
             "opkit-debug",
             "opkit-deploy",
+            "opkit-doctor",
             "opkit-envtest",
             "opkit-manifests",
             "opkit-scaffold",
@@ -56,6 +57,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("opkit-debug", &[]),
     ("opkit-deploy", &["opkit-client", "opkit-crds"]),
     ("opkit-derive", &["opkit-syntax"]),
+    ("opkit-doctor", &["opkit-crds", "opkit-deploy"]),
     (
         "opkit-envtest",
         &["opkit-apiserver", "opkit-client", "opkit-operator"],
