@@ -13,7 +13,7 @@ mod test;
 pub(crate) use cluster::{ClusterArgs, is_local, show};
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
-pub(crate) use operator::{OperatorArgs, RenderArgs};
+pub(crate) use operator::{BuiltOperator, OperatorArgs, RenderArgs};
 pub(crate) use progress::Printer;
 pub(crate) use release::{DeployArgs, UndeployArgs, release};
 pub(crate) use run::{RunArgs, environment, refuse_stored_versions};

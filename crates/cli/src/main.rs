@@ -9,6 +9,7 @@ mod crd;
 mod deploy;
 mod dev;
 mod docs;
+mod doctor;
 mod endpoint;
 mod envtest;
 mod exit;
@@ -112,6 +113,8 @@ Examples:
     Deploy(deploy::DeployArgs),
     /// Remove a deployed operator from a cluster
     Undeploy(deploy::UndeployArgs),
+    /// Find out what is wrong with an operator in a cluster
+    Doctor(doctor::DoctorArgs),
     /// Check the CRDs of an operator
     #[command(
         subcommand,
@@ -268,6 +271,7 @@ impl Command {
             Self::Manifests(args) => args.run().await,
             Self::Lint(args) => args.run().await,
             Self::Docs(args) => args.run().await,
+            Self::Doctor(args) => args.run().await,
             Self::Install(args) => args.run().await,
             Self::Uninstall(args) => args.run().await,
             Self::Run(args) => args.run().await,

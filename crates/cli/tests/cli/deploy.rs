@@ -159,7 +159,7 @@ impl Cluster {
         crds.get_opt(CRD).await.unwrap().is_some()
     }
 
-    async fn create_robot(&self) {
+    pub(super) async fn create_robot(&self) {
         let robot =
             json!({"apiVersion": "op.opkit.dev/v1", "kind": "Robot", "metadata": {"name": "one"}});
         let robot = serde_json::from_value(robot).unwrap();

@@ -5,6 +5,7 @@
 mod crd;
 mod deploy;
 mod dev;
+mod doctor;
 mod help;
 mod lint;
 mod migrate;

@@ -3,13 +3,17 @@
 use opkit_deploy::{ApplySet, ObjectReference, PART_OF_LABEL};
 use serde_json::Value;
 
-use crate::value::{labels, reference};
+use crate::value::{items, labels, reference};
 use crate::{Facts, Finding};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let manifests = &facts.manifests;
     let set = ApplySet::new(&manifests.operator, &manifests.namespace);
     let is_member = |object: &&Value| {
+        // An EndpointSlice has the labels of the Service that owns it.
+        if !items(object, "/metadata/ownerReferences").is_empty() {
+            return false;
+        }
         let label = labels(object).and_then(|labels| labels.get(PART_OF_LABEL));
         label.and_then(Value::as_str) == Some(set.id())
     };
