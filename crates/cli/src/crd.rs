@@ -8,6 +8,7 @@ mod source;
 use anyhow::Result;
 
 pub(crate) use input::CrdArgs;
+pub(crate) use source::{parse, read};
 
 /// Commands about CRDs.
 #[derive(Debug, clap::Subcommand)]

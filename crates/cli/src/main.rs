@@ -24,6 +24,7 @@ mod plugins;
 mod project;
 mod shell;
 mod signals;
+mod types;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -124,6 +125,12 @@ Examples:
     /// Run only a control plane
     #[command(subcommand, after_help = "Example:\n  opkit cluster up")]
     Cluster(ClusterCommand),
+    /// Generate types of kinds that other projects define
+    #[command(
+        subcommand,
+        after_help = "Example:\n  opkit types from-crd certificates.yaml --out src/certificate.rs"
+    )]
+    Types(types::TypesCommand),
     /// Migrate objects of a cluster
     #[command(subcommand, after_help = "Example:\n  opkit migrate storage robots")]
     Migrate(migrate::MigrateCommand),
@@ -265,6 +272,7 @@ impl Command {
                 audit,
             }) => cluster::up(&control_plane, !no_controllers, audit).await,
             Self::Crd(command) => command.run().await,
+            Self::Types(command) => command.run().await,
             Self::Migrate(command) => command.run().await,
             Self::Envtest(command) => envtest::run(&command),
             Self::Test(args) => args.run().await,

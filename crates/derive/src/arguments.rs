@@ -98,6 +98,7 @@ const ARGUMENTS: &[(&str, Place)] = &[
     ("printcolumn", KIND.and(SPEC_FIELD)),
     ("deprecated", KIND),
     ("unserved", KIND),
+    ("optional_spec", KIND),
     ("label", KIND),
     ("annotation", KIND),
     ("object_rule", KIND),
@@ -111,7 +112,7 @@ const ARGUMENTS: &[(&str, Place)] = &[
     ("age", COLUMN),
     ("priority", COLUMN),
     ("type_", COLUMN.and(VALUE)),
-    ("description", COLUMN.and(DOCS)),
+    ("description", COLUMN.and(DOCS).and(KIND).and(ELEMENT)),
     ("url", DOCS),
     // Types.
     ("at_most_one_of", STRUCT),

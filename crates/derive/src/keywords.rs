@@ -62,6 +62,7 @@ impl Keywords {
             }
             "format" => self.text("format", &argument.string()?),
             "title" => self.text("title", &argument.string()?),
+            "description" => self.text("description", &argument.string()?),
             "enum" => self.take_enum(argument, class)?,
             "example" => {
                 let example = literal::json(argument.expr()?)?;

@@ -83,6 +83,10 @@ fn root(spec: &Struct, definition: &Definition, versions: &Versions) -> TokenStr
     let kind = &definition.kind;
     let kind_name = kind.to_string();
     let docs = match docs.is_empty() {
+        _ if definition.description().is_some() => {
+            let doc = definition.description();
+            quote!(#[doc = #doc])
+        }
         true => {
             let doc = format!("Object of the kind `{kind_name}`.");
             quote!(#[doc = #doc])
@@ -129,6 +133,7 @@ fn root(spec: &Struct, definition: &Definition, versions: &Versions) -> TokenStr
                 quote!(::core::option::Option::None),
             ),
         };
+    let spec_default = (definition.is_spec_optional()).then(|| quote!(#[serde(default)]));
     let fields = match definition.status {
         Some(_) => quote!(4 + usize::from(self.status.is_some())),
         None => quote!(4),
@@ -161,6 +166,7 @@ fn root(spec: &Struct, definition: &Definition, versions: &Versions) -> TokenStr
             #[serde(default)]
             #vis metadata: #meta,
             /// Desired state, written by the user.
+            #spec_default
             #vis spec: #spec,
             #status_field
         }

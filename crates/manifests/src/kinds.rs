@@ -55,6 +55,10 @@ pub struct KindTable {
     pub labels: &'static [(&'static str, &'static str)],
     /// Annotations of the CRD.
     pub annotations: &'static [(&'static str, &'static str)],
+    /// Whether objects need a spec.
+    pub is_spec_required: bool,
+    /// Description of the object, if it is not that of the spec.
+    pub description: Option<&'static str>,
     /// Whether API servers serve the version.
     pub is_served: bool,
     /// Whether the version is deprecated.
@@ -103,7 +107,15 @@ impl KindTable {
     /// every API server rejects. The type in the replacement is the error message. Only a
     /// hand-written `JsonSchema` can produce such a schema.
     pub fn crd(&self, spec: SchemaOf, status: Option<SchemaOf>) -> CustomResourceDefinition {
-        let schema = structural::root(spec, status, self.rules);
+        let mut schema = structural::root(spec, status, self.rules);
+        if let Some(schema) = schema.as_object_mut() {
+            if let Some(description) = self.description {
+                schema.insert("description".to_owned(), json!(description));
+            }
+            if !self.is_spec_required {
+                schema.remove("required");
+            }
+        }
         let columns = self.columns.iter().map(|column| column.definition(&schema));
         let version = CustomResourceDefinitionVersion {
             name: self.version.to_owned(),

@@ -30,6 +30,14 @@ pub enum Error {
     /// The project is not as expected.
     #[error("{0} (nothing was changed)")]
     Project(String),
+    /// Types cannot be generated from a CRD.
+    #[error("{crd}: {reason}")]
+    Crd {
+        /// Name of the CRD.
+        crd: String,
+        /// Reason, with the path in the CRD.
+        reason: String,
+    },
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {

@@ -3,7 +3,8 @@
 //! [`NewProject`] returns the files of a project. The other commands take the files of a project
 //! as a [`Tree`], and return [`Changes`], which are written all or not at all. Rust source is
 //! edited at the positions of a syntax tree; text that an edit does not cover stays as it is. A
-//! file that is not as expected is refused with its line and what to write by hand.
+//! file that is not as expected is refused with its line and what to write by hand. [`CrdTypes`]
+//! generates the Rust types of a CRD.
 //!
 //! # Examples
 //! ```
@@ -36,6 +37,7 @@ mod render;
 mod source;
 mod tooling;
 mod tree;
+mod types;
 
 #[cfg(test)]
 mod golden;
@@ -51,6 +53,7 @@ pub use plural::plural;
 pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
 pub use tooling::{AddTooling, Libc, RemoveTooling, Tooling};
 pub use tree::{Change, Changes, Tree};
+pub use types::{CrdTypes, GeneratedTypes};
 
 use source::Source;
 

@@ -77,6 +77,11 @@ const NO_MODULES: &[&str] = &[
     "virtual", "where", "while", "yield",
 ];
 
+/// Reports whether a type with this name would hide one that generated code uses.
+pub(crate) fn is_taken(name: &str) -> bool {
+    TAKEN.contains(&name)
+}
+
 /// Fails unless `kind` is a name that Kubernetes, Rust and the generated code accept.
 pub(crate) fn check_kind(kind: &str) -> Result<()> {
     let is_valid = kind.starts_with(|c: char| c.is_ascii_uppercase())

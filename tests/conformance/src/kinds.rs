@@ -5,6 +5,7 @@ mod built_in_apply;
 mod clients;
 mod controller_gen;
 mod declared;
+mod generated;
 mod sound;
 mod torture;
 

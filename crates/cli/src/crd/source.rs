@@ -64,7 +64,7 @@ impl Against {
 }
 
 /// Reads the CRDs of a file, or of all YAML and JSON files of a directory and its subdirectories.
-pub(super) fn read(path: &Path) -> Result<Vec<Value>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Value>> {
     let mut crds = Vec::new();
     let mut waiting = vec![path.to_owned()];
     let is_directory = path.is_dir();
@@ -98,7 +98,7 @@ pub(super) fn is_manifest(path: &Path) -> bool {
 }
 
 /// Returns the CRDs among the documents of a file, and among the items of its lists.
-pub(super) fn parse(text: &str) -> Result<Vec<Value>> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
     let mut crds = Vec::new();
     for mut document in documents {

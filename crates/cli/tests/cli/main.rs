@@ -13,6 +13,7 @@ mod plan;
 mod plugins;
 mod project;
 mod terminal;
+mod types;
 
 use std::fs;
 use std::net::TcpListener;

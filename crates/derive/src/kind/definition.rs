@@ -38,6 +38,10 @@ struct More {
     labels: Vec<(String, String)>,
     annotations: Vec<(String, String)>,
     is_unserved: bool,
+    /// Whether an object without a spec has the default spec.
+    is_spec_optional: bool,
+    /// Description of the object, if it is not that of the spec.
+    description: Option<String>,
     is_deprecated: bool,
     /// Warning that API servers send to clients of a deprecated version.
     deprecation_warning: Option<String>,
@@ -217,6 +221,16 @@ impl Definition {
 }
 
 impl Definition {
+    /// Reports whether an object without a spec has the default spec.
+    pub(super) fn is_spec_optional(&self) -> bool {
+        self.more.is_spec_optional
+    }
+
+    /// Returns the description of the object, if it is not that of the spec.
+    pub(super) fn description(&self) -> Option<&str> {
+        self.more.description.as_deref()
+    }
+
     /// Returns the CEL rules of the whole object.
     pub(super) fn object_rules(&self) -> &[Rule] {
         &self.more.object_rules
@@ -233,6 +247,11 @@ impl More {
         let (labels, annotations) = (pairs(&self.labels), pairs(&self.annotations));
         let Self { is_deprecated, .. } = self;
         let is_served = !self.is_unserved;
+        let is_spec_required = !self.is_spec_optional;
+        let description = match &self.description {
+            Some(text) => quote!(::core::option::Option::Some(#text)),
+            None => quote!(::core::option::Option::None),
+        };
         let warning = match &self.deprecation_warning {
             Some(warning) => quote!(::core::option::Option::Some(#warning)),
             None => quote!(::core::option::Option::None),
@@ -242,6 +261,8 @@ impl More {
             labels: #labels,
             annotations: #annotations,
             is_served: #is_served,
+            is_spec_required: #is_spec_required,
+            description: #description,
             is_deprecated: #is_deprecated,
             deprecation_warning: #warning,
             rules: &[#(#rules),*],
@@ -270,6 +291,11 @@ impl More {
                 argument.flag()?;
                 self.is_unserved = true;
             }
+            "optional_spec" => {
+                argument.flag()?;
+                self.is_spec_optional = true;
+            }
+            "description" => self.description = Some(argument.string()?.value()),
             "deprecated" => {
                 self.is_deprecated = true;
                 if let Value::None = argument.value {

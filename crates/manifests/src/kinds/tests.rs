@@ -19,6 +19,8 @@ const TABLE: KindTable = KindTable {
     annotations: &[],
     is_served: true,
     is_deprecated: false,
+    is_spec_required: true,
+    description: None,
     deprecation_warning: None,
     rules: &[],
 };
