@@ -19,6 +19,8 @@ mod demo;
 #[cfg(test)]
 mod deploy;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod examples;

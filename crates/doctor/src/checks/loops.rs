@@ -32,13 +32,14 @@ fn contested(object: &Value, looks: &[Seen]) -> Option<Finding> {
     paths.into_iter().find_map(|path| {
         let mut owners: Vec<_> = looks.iter().filter_map(|it| it.owners.get(path)).collect();
         owners.dedup();
-        let [first, second, third, ..] = owners.as_slice() else {
-            return None;
-        };
-        let is_back = first != second && (first == third || owners.len() > 3);
-        is_back.then(|| {
-            let managers: BTreeSet<_> = first.iter().chain(*second).map(String::as_str).collect();
-            let managers: Vec<_> = managers.into_iter().collect();
+        // The first manager that owns the field again, and those that took it meanwhile.
+        let turn = owners.iter().enumerate().find_map(|(start, first)| {
+            let end = owners.iter().skip(start + 1).position(|it| it == first)?;
+            owners.get(start..=start + end)
+        });
+        turn.map(|turn| {
+            let managers: BTreeSet<_> = turn.iter().flat_map(|it| it.iter()).collect();
+            let managers: Vec<_> = managers.into_iter().map(String::as_str).collect();
             let managers = managers.join(" and ");
             let object = reference(object);
             Finding::warning(

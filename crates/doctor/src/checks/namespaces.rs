@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::value::{duration, has_condition, items, name, namespace, seconds, short, text, time};
+use crate::value::{
+    duration, has_condition, items, name, namespace, reference, seconds, short, text, texts, time,
+};
 use crate::{Facts, Finding};
 
 /// Time that a deletion of a namespace may take, in seconds.
@@ -34,24 +36,33 @@ fn finding(facts: &Facts, of: &Value, is_own: bool, spent: i64) -> Finding {
     let reasons = PROBLEMS
         .iter()
         .filter(|type_| has_condition(of, type_, "True"));
-    let reasons: Vec<_> = reasons
+    let mut reasons: Vec<_> = reasons
         .filter_map(|type_| {
             let mut all = items(of, "/status/conditions").iter();
             let condition = all.find(|it| text(it, "/type") == *type_)?;
             Some(short(text(condition, "/message")))
         })
         .collect();
+    let inside = facts.instances.iter();
+    let mut inside = inside.filter(|it| namespace(it) == Some(name));
+    let instance = inside.next();
+    if let (true, Some(instance)) = (reasons.is_empty(), instance) {
+        let finalizers = texts(instance, "/metadata/finalizers").join(", ");
+        reasons.push(format!(
+            "it contains {} ({finalizers})",
+            reference(instance)
+        ));
+    }
     let reasons = match reasons.is_empty() {
         true => String::new(),
         false => format!(": {}", reasons.join("; ")),
     };
-    let has_instance = facts.instances.iter().any(|it| namespace(it) == Some(name));
     let command = match has_condition(of, "NamespaceDeletionDiscoveryFailure", "True") {
         true => "kubectl get apiservices".to_owned(),
         false => format!("kubectl describe namespace {name}"),
     };
     let message = format!("namespace/{name} has been terminating for {spent}{reasons}");
-    let finding = match (is_own, has_instance) {
+    let finding = match (is_own, instance.is_some()) {
         (true, _) => Finding::fail(
             "namespace",
             format!("{message}; nothing can be created in the operator's namespace"),

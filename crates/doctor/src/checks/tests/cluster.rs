@@ -69,6 +69,17 @@ fn a_namespace_that_does_not_end_is_found() {
         &["robots.example.com has 1"],
     );
     one(
+        |facts| {
+            let mut namespace = terminating("default", 600, "", "");
+            namespace["status"] = json!({});
+            facts.objects.push(namespace);
+            facts.instances[0]["metadata"]["finalizers"] = json!(["acme.io/stay"]);
+        },
+        Fail,
+        "namespace",
+        &["for 10 min: it contains robot/one (acme.io/stay)"],
+    );
+    one(
         |facts| named(facts, "ops")["metadata"]["deletionTimestamp"] = json!(ago(60)),
         Fail,
         "namespace",

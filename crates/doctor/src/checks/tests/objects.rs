@@ -79,6 +79,23 @@ fn a_field_that_is_set_in_turn_is_found() {
         "loop",
         &words,
     );
+    // The creator of the object is not one of them.
+    one(
+        |facts| {
+            looks(
+                facts,
+                &[
+                    ("1", "kubectl"),
+                    ("2", "op.robot"),
+                    ("3", "hpa"),
+                    ("4", "op.robot"),
+                ],
+            )
+        },
+        Warning,
+        "loop",
+        &words,
+    );
     // The owner changed once.
     let once = [("1", "kubectl"), ("2", "hpa"), ("2", "hpa"), ("2", "hpa")];
     assert_eq!(findings(|facts| looks(facts, &once)), []);
