@@ -73,10 +73,6 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
         cargo("clippy --workspace --all-targets -- -D warnings"),
         cargo("clippy --package opkit --features test --all-targets -- -D warnings"),
         cargo("clippy --package opkit-operator --features otlp --all-targets -- -D warnings"),
-        cargo("clippy --package opkit-client --all-targets -- -D warnings"),
-        cargo(
-            "clippy --package opkit-client --features unstable-plan --all-targets -- -D warnings",
-        ),
         Step::Cargo {
             arguments: "doc --workspace --no-deps",
             variable: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -89,9 +85,6 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
         steps.push(cargo("test --workspace"));
         steps.push(cargo(
             "test --package opkit-operator --features otlp --lib telemetry",
-        ));
-        steps.push(cargo(
-            "test --package opkit-client --features unstable-plan --lib seam",
         ));
     }
     steps

@@ -80,7 +80,6 @@ pub use request_info::RequestInfo;
 pub use rest::{Encoding, Response, ResponseFormat, RestClient, RestRequest, WatchFrames};
 pub use retry::{IsConflict, retry_on_conflict, retry_on_conflict_with};
 pub use scale::ScaleClient;
-#[cfg(feature = "unstable-plan")]
 pub use seam::PlannedChange;
 pub use seam::{
     Effect, Exchange, RecordedBody, RecordedOutcome, Rule, Seam, SeamLayer, SeamService,

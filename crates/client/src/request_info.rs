@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use http::{Method, Request, Uri};
-#[cfg(feature = "unstable-plan")]
 use opkit_apimachinery::identity::IdentityError;
 use opkit_apimachinery::identity::ResourcePath;
 
@@ -94,7 +93,6 @@ impl RequestInfo {
     ///
     /// # Errors
     /// Same as [`ResourcePath::build`].
-    #[cfg(feature = "unstable-plan")]
     pub(crate) fn object_path(&self, name: &str) -> Result<String, IdentityError> {
         let mut path = ResourcePath::new(&self.group, &self.version, &self.plural).name(name);
         let is_namespace = self.group.is_empty() && self.plural == "namespaces";

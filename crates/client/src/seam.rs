@@ -10,7 +10,6 @@
 //! Secrets, the tokens in token requests and reviews, and every `Authorization` header.
 
 mod fault;
-#[cfg(feature = "unstable-plan")]
 mod overlay;
 mod record;
 mod rule;
@@ -30,9 +29,7 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 
 use self::fault::{CutBody, status_response};
 pub(crate) use self::fault::{Dropped, Refused};
-#[cfg(feature = "unstable-plan")]
 use self::overlay::Overlay;
-#[cfg(feature = "unstable-plan")]
 pub use self::overlay::PlannedChange;
 use self::record::Recorder;
 pub use self::record::{Exchange, RecordedBody, RecordedOutcome};
@@ -78,7 +75,6 @@ struct Inner {
     numbers: AtomicU64,
     recorder: Recorder,
     rules: Mutex<Vec<Rule>>,
-    #[cfg(feature = "unstable-plan")]
     overlay: Mutex<Option<Arc<Overlay>>>,
 }
 
@@ -112,7 +108,6 @@ impl Seam {
                 numbers: AtomicU64::new(0),
                 recorder: Recorder::new(exchanges_max, body_max),
                 rules: Mutex::default(),
-                #[cfg(feature = "unstable-plan")]
                 overlay: Mutex::default(),
             }),
         }
@@ -165,24 +160,38 @@ impl Seam {
         self.inner.rules.lock().clear();
     }
 
-    /// Starts plan mode: the seam responds to writes without sending them to the server, and later
-    /// gets and lists include these writes.
+    /// Starts plan mode: the server stores no write, and later gets and lists include the writes.
     ///
-    /// The responses are approximations. Apply merges the configuration into the object, without
-    /// field owners, and removes no fields. Strategic merge patches replace lists. There is no
-    /// defaulting, validation or admission. Watches show the objects of the server only. Dry runs
-    /// and reviews of access or tokens are sent, since they change nothing.
-    #[cfg(feature = "unstable-plan")]
+    /// Each write is sent as a dry run, so that the server sets defaults, calls admission webhooks
+    /// and validates, and the response is kept here. A write that the server cannot process as a
+    /// dry run is not sent, and [`PlannedChange::unchecked`] has the reason: a webhook has side
+    /// effects, or only the plan knows the object or its namespace. The result of such a write is
+    /// an approximation: apply merges the configuration into the object, without field owners, and
+    /// removes no fields; strategic merge patches replace lists.
+    ///
+    /// Evictions, deletions of collections, events and leases are not sent either. Events and
+    /// leases are not kept, and are no changes of the plan. Requests that open a connection to a
+    /// process, and subresources such as `binding` and `token`, are refused. Watches show the
+    /// objects of the server only. Dry runs of the caller and reviews of access or tokens are sent,
+    /// since they change nothing.
     pub fn start_plan(&self) {
         *self.inner.overlay.lock() = Some(Arc::default());
     }
 
+    /// Returns the changes of plan mode so far, in the order of the writes, without the first
+    /// `skipped`.
+    pub fn planned(&self, skipped: usize) -> Vec<PlannedChange> {
+        let overlay = self.inner.overlay.lock().clone();
+        let changes = overlay.map(|overlay| overlay.changes(skipped));
+        changes.unwrap_or_default()
+    }
+
     /// Ends plan mode and discards the planned writes. Returns the changes in the order of the
     /// writes.
-    #[cfg(feature = "unstable-plan")]
     pub fn end_plan(&self) -> Vec<PlannedChange> {
         let overlay = self.inner.overlay.lock().take();
-        overlay.map(|overlay| overlay.changes()).unwrap_or_default()
+        let changes = overlay.map(|overlay| overlay.changes(0));
+        changes.unwrap_or_default()
     }
 
     fn effects(&self, info: &RequestInfo, body: &[u8]) -> rule::Effects {
@@ -300,16 +309,11 @@ where
     S: Service<Request<Body>, Response = HttpResponse, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
-    #[cfg(feature = "unstable-plan")]
-    {
-        let overlay = seam.inner.overlay.lock().clone();
-        if let Some(overlay) = overlay {
-            return overlay.respond(inner, request, info, body).await;
-        }
+    let overlay = seam.inner.overlay.lock().clone();
+    match overlay {
+        Some(overlay) => overlay.respond(inner, request, info, body).await,
+        None => inner.oneshot(request).await,
     }
-    #[cfg(not(feature = "unstable-plan"))]
-    let _ = (seam, info, body);
-    inner.oneshot(request).await
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! Plan mode: writes are stored in memory instead of being sent.
+//! Plan mode: writes are sent as dry runs, and their results are kept in memory.
 
+mod dry_run;
 mod object;
 mod read;
 mod write;
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use http::{Request, header};
-use http_body_util::BodyExt;
+use http::Request;
 use kube::client::Body;
 use kube::core::Status;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tower::{BoxError, ServiceExt};
 
+use self::dry_run::fetch;
 use super::fault::{json, status_response};
 use crate::RequestInfo;
 use crate::transport::{HttpResponse, Next, boxed};
@@ -23,7 +23,7 @@ use crate::transport::{HttpResponse, Next, boxed};
 /// be complete.
 const OBJECTS_MAX: usize = 10_000;
 
-/// A write to which a [`Seam`](crate::Seam) in plan mode responded without sending the write.
+/// A write to which a [`Seam`](crate::Seam) in plan mode responded. The server has not stored it.
 ///
 /// # Examples
 /// ```
@@ -43,6 +43,16 @@ pub struct PlannedChange {
     pub before: Option<Value>,
     /// Object after the write; `None` if it was removed.
     pub after: Option<Value>,
+    /// Reason why the server has not validated the write; `None` if it has.
+    pub unchecked: Option<String>,
+}
+
+/// How an object was written.
+#[derive(Default)]
+struct Written {
+    /// Field manager of a server-side apply of the object.
+    applier: Option<String>,
+    unchecked: Option<String>,
 }
 
 /// The objects that were written in plan mode, which override the objects of the server.
@@ -57,6 +67,8 @@ pub(super) struct Overlay {
 struct State {
     /// The written objects; `None` for objects that were removed.
     objects: BTreeMap<Key, Option<Value>>,
+    /// Field managers of objects that only one manager has applied since the plan started.
+    appliers: BTreeMap<Key, String>,
     /// The objects on the server before their first change; `None` for objects that did not exist.
     originals: BTreeMap<Key, Option<Value>>,
     changes: Vec<PlannedChange>,
@@ -67,12 +79,36 @@ struct State {
 type Key = (String, String, String, String);
 
 fn key(info: &RequestInfo, name: &str) -> Key {
-    let namespace = info.namespace.clone().unwrap_or_default();
+    // A request about a Namespace has its name as namespace, a request to create one has none.
+    let namespace = info
+        .namespace
+        .clone()
+        .filter(|_| info.plural != "namespaces");
+    let namespace = namespace.unwrap_or_default();
     (
         info.group.clone(),
         info.plural.clone(),
         namespace,
         name.to_owned(),
+    )
+}
+
+/// Reports whether a write is about the work of the operator itself: events that it posts, and
+/// leases by which it elects a leader. Such writes are not part of a plan.
+fn is_bookkeeping(info: &RequestInfo) -> bool {
+    matches!(
+        (info.group.as_str(), info.plural.as_str()),
+        ("" | "events.k8s.io", "events") | ("coordination.k8s.io", "leases")
+    )
+}
+
+/// Reports whether a request opens a connection to a process, which may change anything.
+fn connects(info: &RequestInfo) -> bool {
+    let subresource = info.subresource.as_deref().unwrap_or_default();
+    let subresource = subresource.split('/').next();
+    matches!(
+        subresource,
+        Some("exec" | "attach" | "portforward" | "proxy")
     )
 }
 
@@ -94,9 +130,19 @@ fn refuse(code: u16, reason: &str, message: String) -> PlanError {
     PlanError::Status(Box::new(Status::failure(&message, reason).with_code(code)))
 }
 
+fn unsupported(info: &RequestInfo) -> PlanError {
+    let what = match info.is_resource {
+        true => info.resource(),
+        false => info.path.clone(),
+    };
+    let message = format!("plan mode cannot {} {what} without sending it", info.verb);
+    refuse(405, "MethodNotAllowed", message)
+}
+
 impl Overlay {
-    pub(super) fn changes(&self) -> Vec<PlannedChange> {
-        self.state.lock().changes.clone()
+    pub(super) fn changes(&self, skipped: usize) -> Vec<PlannedChange> {
+        let state = self.state.lock();
+        state.changes.iter().skip(skipped).cloned().collect()
     }
 
     /// Responds to a request from the plan, or sends the request to the server.
@@ -107,16 +153,20 @@ impl Overlay {
         info: &RequestInfo,
         body: &[u8],
     ) -> Result<HttpResponse, BoxError> {
-        if !info.is_resource || info.is_dry_run_or_review(request.uri()) {
+        if !RequestInfo::may_change(&request) && info.is_write() {
             return server.oneshot(request).await;
         }
         let outcome = match info.verb.as_ref() {
+            _ if !info.is_resource && !info.is_write() => return server.oneshot(request).await,
+            _ if connects(info) => Err(unsupported(info)),
             "get" => self.get(server, request, info).await,
             "list" => self.list(server, request, info).await,
             "create" | "update" | "patch" | "delete" | "deletecollection" => {
                 let _write_lock = self.write_lock.lock().await;
                 self.write(server, request, info, body).await
             }
+            "watch" => return server.oneshot(request).await,
+            _ if info.is_write() => Err(unsupported(info)),
             _ => return server.oneshot(request).await,
         };
         match outcome {
@@ -156,6 +206,7 @@ impl Overlay {
         name: &str,
         before: Option<Value>,
         after: Option<Value>,
+        by: Written,
     ) -> Result<(), PlanError> {
         let mut state = self.state.lock();
         let key = key(info, name);
@@ -164,8 +215,14 @@ impl Overlay {
             let message = format!("a plan contains at most {OBJECTS_MAX} changes");
             return Err(refuse(507, "Unknown", message));
         }
+        let is_first = !state.originals.contains_key(&key);
         let original = state.originals.entry(key.clone());
         original.or_insert_with(|| before.clone());
+        match by.applier {
+            Some(manager) if is_first => drop(state.appliers.insert(key.clone(), manager)),
+            Some(manager) if state.appliers.get(&key) == Some(&manager) => {}
+            _ => drop(state.appliers.remove(&key)),
+        }
         state.objects.insert(key, after.clone());
         let mut info = info.clone();
         info.name = Some(name.to_owned());
@@ -173,42 +230,8 @@ impl Overlay {
             info,
             before,
             after,
+            unchecked: by.unchecked,
         });
         Ok(())
     }
-}
-
-/// Reads `path` from the server in JSON. Copies the headers of `request`, such as impersonation,
-/// except headers about content types, lengths and encodings.
-async fn fetch<S: Next>(
-    server: S,
-    request: &http::request::Parts,
-    path: &str,
-) -> Result<(u16, Bytes), PlanError> {
-    let mut get = Request::get(path).body(Body::empty())?;
-    if let Some(authority) = request.uri.authority() {
-        let mut parts = get.uri().clone().into_parts();
-        parts.scheme = request.uri.scheme().cloned();
-        parts.authority = Some(authority.clone());
-        *get.uri_mut() = http::Uri::from_parts(parts)?;
-    }
-    for (name, value) in &request.headers {
-        // The response is not decompressed, so no encoding may be accepted.
-        let about_body = [
-            header::CONTENT_TYPE,
-            header::CONTENT_LENGTH,
-            header::ACCEPT,
-            header::ACCEPT_ENCODING,
-        ];
-        if !about_body.contains(name) {
-            get.headers_mut().append(name, value.clone());
-        }
-    }
-    get.headers_mut().insert(
-        header::ACCEPT,
-        http::HeaderValue::from_static("application/json"),
-    );
-    let response = server.oneshot(get).await?;
-    let code = response.status().as_u16();
-    Ok((code, response.into_body().collect().await?.to_bytes()))
 }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::*;
 
-#[cfg(feature = "unstable-plan")]
 mod plan;
 
 /// A server that stores objects by path and counts requests.
@@ -36,7 +35,14 @@ impl Objects {
     fn response(&self, request: &Request<Body>) -> Response<Body> {
         let path = request.uri().path();
         let objects = self.objects.lock();
-        let (code, body) = if request.method() != Method::GET {
+        let query = request.uri().query().unwrap_or_default();
+        let (code, body) = if query.contains("dryRun=All") {
+            let message = "admission webhook \"w\" does not support dry run";
+            (
+                400,
+                json!({"kind": "Status", "code": 400, "message": message}),
+            )
+        } else if request.method() != Method::GET {
             self.writes.fetch_add(1, Ordering::Relaxed);
             (200, json!({}))
         } else if path.ends_with("/configmaps") {

@@ -23,7 +23,9 @@ pub(super) fn created(object: &mut Value, info: &RequestInfo, name: &str, number
     }
     let uid = format!("00000000-0000-4000-8000-{number:012}");
     metadata.insert("uid".to_owned(), uid.into());
-    metadata.insert("generation".to_owned(), 1.into());
+    metadata
+        .entry("generation")
+        .or_insert_with(|| Value::from(1));
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
@@ -59,12 +61,18 @@ pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
-/// Returns whether two objects are equal except for their resourceVersion.
+/// Returns whether two objects are equal except for their resourceVersion and the times at which
+/// their field managers wrote.
 pub(super) fn is_same(object: &Value, before: &Value) -> bool {
     let unversioned = |value: &Value| {
         let mut value = value.clone();
         if let Some(metadata) = metadata(&mut value) {
             metadata.remove("resourceVersion");
+            let entries = metadata.get_mut("managedFields");
+            let entries = entries.and_then(Value::as_array_mut);
+            for entry in entries.into_iter().flatten() {
+                entry.as_object_mut().map(|entry| entry.remove("time"));
+            }
         }
         value
     };
