@@ -108,7 +108,7 @@ Examples:
     Uninstall(deploy::UninstallArgs),
     /// Run an operator on this machine, against a cluster
     Run(deploy::RunArgs),
-    /// Show what a deployment would change, without changing it
+    /// Show what a deployment would change, in the cluster and by the new operator
     Plan(plan::PlanArgs),
     /// Deploy an operator to a cluster, and wait until it runs
     Deploy(deploy::DeployArgs),

@@ -1,8 +1,11 @@
-//! `opkit plan`: what a deployment would change, without changing it.
+//! `opkit plan`: what a deployment would change, without changing it: the objects of the operator,
+//! and then the objects that the new operator reconciles.
 
+mod operator;
 mod text;
 
 use anyhow::Result;
+use opkit_debug::OperatorPlan;
 use opkit_deploy::{Deployer, Plan};
 use serde::Serialize;
 
@@ -25,7 +28,10 @@ pub(crate) struct PlanArgs {
     render: RenderArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Exit 2 if there are changes
+    /// Show only the objects that `deploy` applies, and do not run the operator
+    #[arg(long)]
+    cluster_only: bool,
+    /// Exit 2 if there are changes, and 1 if the operator did not reconcile all objects
     #[arg(long)]
     exit_code: bool,
     /// Print the result for a script
@@ -37,6 +43,23 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Serialize)]
 struct Planned {
     cluster: Plan,
+    /// `None` if the operator was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator: Option<OperatorPlan>,
+}
+
+impl Planned {
+    fn has_changes(&self) -> bool {
+        let operator = self.operator.as_ref();
+        !self.cluster.changes.is_empty() || operator.is_some_and(|it| !it.changes.is_empty())
+    }
+
+    /// Reports whether the operator has reconciled all objects, and was asked to.
+    fn is_complete(&self) -> bool {
+        self.operator
+            .as_ref()
+            .is_none_or(|it| it.refused.is_none() && it.failures.is_empty() && !it.is_unfinished)
+    }
 }
 
 impl PlanArgs {
@@ -46,16 +69,29 @@ impl PlanArgs {
         let cluster = self.cluster.connect().await?;
         show(&cluster, &printer).await?;
         let built = self.operator.build(&self.render.arguments, &printer);
-        let release = release(&built.await?, &self.render, is_local(&cluster))?;
+        let built = built.await?;
+        let release = release(&built, &self.render, is_local(&cluster))?;
         let plan = Deployer::new(cluster.client.clone()).plan(&release).await?;
-        let planned = Planned { cluster: plan };
-        match self.output {
-            Some(format) => print(format, &planned)?,
-            None => output::write(&text::cluster(&planned.cluster)),
+        if self.output.is_none() {
+            output::write(&text::cluster(&plan));
         }
-        match self.exit_code && !planned.cluster.changes.is_empty() {
-            true => Err(exit::Printed(2).into()),
-            false => Ok(()),
+        let operator = match self.cluster_only {
+            true => None,
+            false => Some(operator::plan(self, &built, &plan).await?),
+        };
+        let planned = Planned {
+            cluster: plan,
+            operator,
+        };
+        match (self.output, &planned.operator) {
+            (Some(format), _) => print(format, &planned)?,
+            (None, Some(operator)) => output::write(&text::operator(operator)),
+            (None, None) => {}
+        }
+        match (self.exit_code, planned.is_complete(), planned.has_changes()) {
+            (true, false, _) => Err(exit::Printed(1).into()),
+            (true, true, true) => Err(exit::Printed(2).into()),
+            _ => Ok(()),
         }
     }
 }

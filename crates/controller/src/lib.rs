@@ -26,7 +26,9 @@ pub use error::{
     ApplyError, Error, ManagerError, MissingPermissions, Permission, ReadError, RecordError,
     Result, WriteError,
 };
-pub use manager::{AnyRunnable, Manager, ManagerOptions, RunContext, Runnable, until_signal};
+pub use manager::{
+    AnyRunnable, Manager, ManagerOptions, Reconciled, RunContext, Runnable, until_signal,
+};
 pub use object::{QuantityExt, Readiness, Request};
 pub use reads::{MapContext, Reference};
 #[doc(hidden)]

@@ -1,12 +1,18 @@
-//! Messages of an operator's debug endpoint.
+//! Messages of an operator to the command: those of its debug endpoint, and its plan.
 //!
 //! The operator serializes the messages; `opkit explain` and `opkit dev` decode them. A message of
 //! another version of the operator may lack fields, which then have their default values. The
 //! endpoint serves [`Activity`] at [`RECONCILES_PATH`], and [`Explanation`] at [`EXPLAIN_PATH`]. A
 //! query at [`EXPLAIN_PATH`] that fails has an error status and a [`Refusal`] as its body.
 
+mod plan;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+pub use plan::{
+    FailedReconcile, ObjectName, OperatorPlan, PlannedEffect, PlannedObject, ReconciledKind,
+};
 
 /// Path of the endpoint that returns the latest reconciles of all objects.
 pub const RECONCILES_PATH: &str = "/debug/reconciles";

@@ -35,6 +35,9 @@ pub(crate) enum Command {
     /// Print the manifests that the operator needs in a cluster, as YAML: CRDs, a Deployment with
     /// these flags, and the permissions for these flags
     Manifests,
+    /// Print what the operator would change in a cluster, as JSON for `opkit plan`
+    #[value(hide = true)]
+    Plan,
     /// Print the version
     Version,
 }

@@ -28,6 +28,9 @@ pub use operator::{
 /// `use opkit::clap;`.
 pub use clap;
 pub use opkit_certificates::Periods as CertificatePeriods;
+pub use opkit_debug::{
+    FailedReconcile, ObjectName, OperatorPlan, PlannedEffect, PlannedObject, ReconciledKind,
+};
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
 pub use opkit_manifests::{

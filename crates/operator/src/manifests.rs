@@ -1,6 +1,7 @@
 //! Formats of the manifests that the operator prints: YAML for a cluster, and the model as JSON.
 
 use opkit_manifests::{Model, Settings, yaml as format};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::OperatorError;
@@ -12,9 +13,9 @@ pub(crate) fn yaml(model: &Model) -> Result<String, OperatorError> {
     format(&objects).map_err(printing)
 }
 
-/// Returns the model of the operator.
-pub(crate) fn json(model: &Model) -> Result<String, OperatorError> {
-    let mut text = serde_json::to_string_pretty(model).map_err(printing)?;
+/// Returns a message for the command `opkit`, such as the model of the operator, as JSON.
+pub(crate) fn json(message: &impl Serialize) -> Result<String, OperatorError> {
+    let mut text = serde_json::to_string_pretty(message).map_err(printing)?;
     text.push('\n');
     Ok(text)
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod model;
+mod plan;
 mod run;
 mod state;
 mod webhooks;
@@ -84,7 +85,12 @@ pub struct Operator {
     /// Types that declare the operator's own flags.
     args: Vec<ArgsType>,
     states: Vec<state::Declared>,
+    /// Type names of the states that were set as values.
+    state_values: Vec<&'static str>,
+    /// States that replace the others while the operator plans.
+    plan_states: Vec<state::Declared>,
     setup: Vec<Setup>,
+    runnables: Vec<AnyRunnable>,
     webhooks: webhooks::Webhooks,
     metrics: Vec<RegisterMetrics>,
     healthz: Health,
@@ -119,7 +125,10 @@ impl Operator {
             rules: Vec::new(),
             args: Vec::new(),
             states: Vec::new(),
+            state_values: Vec::new(),
+            plan_states: Vec::new(),
             setup: Vec::new(),
+            runnables: Vec::new(),
             webhooks: webhooks::Webhooks::default(),
             metrics: Vec::new(),
             healthz: Health::new(),
@@ -154,9 +163,7 @@ impl Operator {
 
     /// Adds a task that runs beside the controllers; see [`Runnable`](opkit_controller::Runnable).
     pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
-        let runnable = runnable.into();
-        self.setup
-            .push(Box::new(move |manager| manager.runnable(runnable)));
+        self.runnables.push(runnable.into());
         self
     }
 
@@ -230,6 +237,7 @@ impl Operator {
     /// # drop(operator);
     /// ```
     pub fn state_value<S: Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.state_values.push(std::any::type_name::<S>());
         self.setup
             .push(Box::new(move |manager| manager.state(Arc::new(value))));
         self

@@ -268,8 +268,9 @@ pub mod operator {
         StateContext,
     };
     pub use opkit_operator::{
-        CancellationToken, MakeState, MakeStateWith, Operator, OperatorError, PolicyRule, Rbac,
-        RunOptions, ServerAddresses,
+        CancellationToken, FailedReconcile, MakeState, MakeStateWith, ObjectName, Operator,
+        OperatorError, OperatorPlan, PlannedEffect, PlannedObject, PolicyRule, Rbac,
+        ReconciledKind, RunOptions, ServerAddresses,
     };
 }
 

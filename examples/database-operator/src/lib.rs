@@ -31,18 +31,23 @@ pub fn operator() -> Operator {
         "Final backups completed",
         ["engine"],
     );
+    let counters = (passwords.clone(), final_backups.clone());
+    let app = move |settings: Settings| async move {
+        let (passwords, final_backups) = counters;
+        Ok::<_, Error>(App {
+            settings,
+            passwords,
+            final_backups,
+        })
+    };
     Operator::new("database-operator")
         .crd::<Database>()
         .args::<Settings>()
         .metric(&passwords)
         .metric(&final_backups)
-        .state(|settings: Settings| async {
-            Ok::<_, Error>(App {
-                settings,
-                passwords,
-                final_backups,
-            })
-        })
+        .state(app.clone())
+        // The state writes nowhere else, so a plan can use the same one.
+        .state_for_plan(app)
         .controller(
             Controller::new(reconcile)
                 .owns::<StatefulSet>()

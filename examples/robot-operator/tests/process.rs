@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use opkit::k8s_openapi::api::apps::v1::Deployment;
+use opkit::operator::{OperatorPlan, PlannedEffect};
 use opkit::prelude::*;
+use opkit::serde_json;
 use robot_operator::{Robot, RobotSpec, operator};
 use tempfile::TempDir;
 
@@ -166,6 +168,36 @@ fn the_binary_prints_its_crds_and_its_version() {
             .unwrap()
             .starts_with("robot-operator 0.1.0")
     );
+}
+
+#[opkit::test]
+async fn the_binary_prints_a_plan(plane: ControlPlane) -> opkit::Result {
+    let (_directory, path) = kubeconfig(&plane).await;
+    plane.install(&operator()).await?;
+    let spec = RobotSpec {
+        image: "nginx".into(),
+        replicas: 1,
+        command: None,
+    };
+    plane.apply(Robot::new("robot-one", spec)).await?;
+    let plan = move || {
+        let mut command = binary();
+        command.arg("plan").arg("--kubeconfig").arg(path).output()
+    };
+    let output = tokio::task::spawn_blocking(plan).await??;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+    let plan: OperatorPlan = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((plan.refused, plan.failures), (None, vec![]));
+    let change = &plan.changes[0];
+    assert_eq!(change.change, PlannedEffect::Created);
+    assert_eq!(
+        (change.kind.as_str(), change.name.as_str()),
+        ("Deployment", "robot-one")
+    );
+    assert_eq!(change.reconciled[0].to_string(), "robot/robot-one");
+    assert!(plane.get::<Deployment>("robot-one").await?.is_none());
+    Ok(())
 }
 
 /// Sends SIGTERM while the server does not respond, so that the operator is never ready.

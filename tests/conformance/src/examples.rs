@@ -3,6 +3,7 @@
 mod bucket;
 mod namespace;
 mod permissions;
+mod plan;
 mod secret;
 mod shop;
 

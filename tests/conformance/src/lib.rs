@@ -81,6 +81,11 @@ pub struct ComingFromKubeRs;
 #[doc = include_str!("../../../docs/coming-from-kubebuilder.md")]
 pub struct ComingFromKubebuilder;
 
+/// Guide to operators in use; its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/second-day.md")]
+pub struct SecondDay;
+
 /// Guide to controllers; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controller.md")]

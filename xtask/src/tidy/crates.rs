@@ -54,7 +54,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("opkit-crds", &["opkit-cel"]),
     ("opkit-dashboard", &["opkit-debug"]),
-    ("opkit-debug", &[]),
+    ("opkit-debug", &["opkit-apimachinery"]),
     ("opkit-deploy", &["opkit-client", "opkit-crds"]),
     ("opkit-derive", &["opkit-syntax"]),
     ("opkit-doctor", &["opkit-crds", "opkit-deploy"]),

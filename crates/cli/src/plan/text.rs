@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use opkit_crds::Verdict;
+use opkit_debug::{OperatorPlan, PlannedEffect, PlannedObject};
 use opkit_deploy::{Change, ObjectChange, Permissions, Plan};
 
 use crate::output::plain;
@@ -33,6 +34,83 @@ pub(super) fn cluster(plan: &Plan) -> String {
     format!("cluster   {}\n{}", count(rows.len()), lines(&rows))
 }
 
+/// Returns the changes by the operator.
+pub(super) fn operator(plan: &OperatorPlan) -> String {
+    if let Some(reason) = &plan.refused {
+        return format!("operator  not run: {}\n", plain(reason));
+    }
+    let mut rows: Vec<_> = plan.changes.iter().map(written).collect();
+    let number = count(rows.len());
+    rows.extend(plan.failures.iter().map(|failure| Row {
+        sign: '!',
+        object: qualified(
+            None,
+            failure.object.namespace.as_deref(),
+            &failure.object.to_string(),
+        ),
+        fields: vec![failure.error.clone()],
+        ..Row::default()
+    }));
+    let reconciled = plan.reconciled.iter().filter(|it| it.objects > 0);
+    let reconciled: Vec<String> = reconciled
+        .map(|it| match it.objects {
+            1 => format!("1 {}", it.kind.to_lowercase()),
+            number => format!("{number} {}", it.plural),
+        })
+        .collect();
+    let reconciled = match reconciled.is_empty() {
+        true => ": there are no objects to reconcile".to_owned(),
+        false => format!(
+            ", after reconciling {} here with every write held back",
+            reconciled.join(", ")
+        ),
+    };
+    let mut text = format!("operator  {number}{}\n{}", plain(&reconciled), lines(&rows));
+    if plan.is_unfinished {
+        text.push_str(
+            "   the reconciles still change something each time: there may be more changes\n",
+        );
+    }
+    text
+}
+
+fn written(change: &PlannedObject) -> Row {
+    let reconciled: Vec<String> = change.reconciled.iter().map(ToString::to_string).collect();
+    let mut notes = Vec::new();
+    if !reconciled.is_empty() {
+        notes.push(format!("for {}", reconciled.join(", ")));
+    }
+    if let Some(reason) = &change.unchecked {
+        notes.push(format!("not validated: {reason}"));
+    }
+    Row {
+        sign: match change.change {
+            PlannedEffect::Created => '+',
+            PlannedEffect::Changed => '~',
+            PlannedEffect::Deleted => '-',
+        },
+        object: qualified(
+            change.cluster.as_deref(),
+            change.namespace.as_deref(),
+            &format!("{}/{}", change.kind.to_lowercase(), change.name),
+        ),
+        fields: change.fields.iter().map(ToString::to_string).collect(),
+        note: plain(&notes.join("   ")),
+        details: Vec::new(),
+    }
+}
+
+/// Returns the name of an object, with its cluster and its namespace if it has them.
+fn qualified(cluster: Option<&str>, namespace: Option<&str>, name: &str) -> String {
+    let cluster = cluster.map(|cluster| format!("{cluster}://"));
+    let namespace = namespace.map(|namespace| format!("{namespace} "));
+    format!(
+        "{}{}{name}",
+        cluster.unwrap_or_default(),
+        namespace.unwrap_or_default()
+    )
+}
+
 fn row(change: &ObjectChange, own_namespace: &str) -> Row {
     let object = &change.object;
     let kind = match object.kind.as_str() {
@@ -41,10 +119,9 @@ fn row(change: &ObjectChange, own_namespace: &str) -> Row {
     };
     let namespace = object.namespace.as_deref();
     let namespace = namespace.filter(|namespace| *namespace != own_namespace);
-    let namespace = namespace.map(|namespace| format!("{namespace} "));
     let mut row = Row {
         sign: sign(change.change),
-        object: format!("{}{kind}/{}", namespace.unwrap_or_default(), object.name),
+        object: qualified(None, namespace, &format!("{kind}/{}", object.name)),
         fields: change.fields.iter().map(ToString::to_string).collect(),
         ..Row::default()
     };

@@ -24,6 +24,7 @@ const BINARY: &str = r#"#!/bin/sh
 directory=$(dirname "$0")
 case "$1" in
   manifests) cat "$directory/model.json" ;;
+  plan) if [ -e "$directory/plan.json" ]; then cat "$directory/plan.json"; else echo '{}'; fi ;;
   *) echo "$@" >> "$directory/calls"
      if [ -e "$directory/waits" ]; then
        trap 'echo TERM >> "$directory/calls"; exit 0' TERM
@@ -118,9 +119,13 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) async fn start() -> Self {
-        let place = Place::new();
+        Self::start_with(Place::new(), &[]).await
+    }
+
+    /// Starts the control plane with further arguments.
+    pub(super) async fn start_with(place: Place, arguments: &[&str]) -> Self {
         let mut up = opkit(place.root.path());
-        up.args(["cluster", "up"]);
+        up.args(["cluster", "up"]).args(arguments);
         let child = Killed(up.stdout(Stdio::null()).spawn().unwrap());
         let path = place.root.path().join(".opkit/kubeconfig");
         wait(|| fs::read_to_string(&path).is_ok_and(|text| text.contains("https://127.0.0.1:")));

@@ -1,9 +1,9 @@
 //! `opkit plan`, with a binary that prints a model, against a control plane in another process.
 
 use opkit_manifests::{Model, Part};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::deploy::{Cluster, json, model};
+use super::deploy::{Cluster, Place, json, model};
 use super::*;
 
 /// Returns the first version: it has a Service.
@@ -55,16 +55,25 @@ cluster   6 changes
    + clusterrole/op-manager-role
    + service/op-metrics
    + deployment/op-controller-manager
+operator  not run: the cluster does not have the CRD robots.op.opkit.dev yet; `opkit install` adds it
 ";
     assert_eq!(place.stdout(&["plan"]), new);
     // The plan has changed nothing.
     assert_eq!(place.stdout(&["plan"]), new);
-    assert_eq!(place.opkit(&["plan", "--exit-code"]).status.code(), Some(2));
-    place.stdout(&["deploy"]);
+    let code = |arguments: &[&str]| place.opkit(arguments).status.code();
     assert_eq!(
-        place.stdout(&["plan", "--exit-code"]),
-        "cluster   no changes\n"
+        code(&["plan", "--exit-code"]),
+        Some(1),
+        "it is not complete"
     );
+    let only = ["plan", "--cluster-only", "--exit-code"];
+    assert_eq!(code(&only), Some(2));
+    place.stdout(&["deploy"]);
+    let nothing = "\
+cluster   no changes
+operator  no changes: there are no objects to reconcile
+";
+    assert_eq!(place.stdout(&["plan", "--exit-code"]), nothing);
 
     place.print(&second());
     let changed = "\
@@ -73,13 +82,14 @@ cluster   4 changes
    ~ clusterrole/op-manager-role        .rules[0].verbs + \"list\"   wider
    ~ deployment/op-controller-manager   .spec.template.spec.containers[manager].image \"op:1.0.0\" -> \"op:1.1.0\"
    - service/op-metrics
+operator  not run: the cluster does not serve the version v2 of robots.op.opkit.dev yet; `opkit install` adds it
 ";
     assert_eq!(place.stdout(&["plan"]), changed);
     let plan = json(&place.stdout(&["plan", "--output", "json"]));
     let deployed = json(&place.stdout(&["deploy", "--output", "json"]));
     assert_eq!(plan["cluster"]["changes"], deployed["changes"]);
     assert_eq!(plan["cluster"]["changes"].as_array().unwrap().len(), 4);
-    assert_eq!(place.stdout(&["plan"]), "cluster   no changes\n");
+    assert_eq!(place.stdout(&["plan"]), nothing);
 }
 
 #[tokio::test]
@@ -108,7 +118,7 @@ cluster   1 change
    ~ crd/robots.op.opkit.dev   .spec.versions[v1].schema.openAPIV3Schema.properties.size.maximum 100 -> 50   BREAKS
                                BREAKS  v1  .size  maximum  maximum decreased: 100 -> 50
 ";
-    assert_eq!(place.stdout(&["plan"]), expected);
+    assert_eq!(place.stdout(&["plan", "--cluster-only"]), expected);
 }
 
 #[tokio::test]
@@ -126,4 +136,111 @@ async fn a_plan_that_the_server_refuses_is_an_error() {
     let output = place.opkit(&["plan"]);
     refused(&output, &["op-metrics", "spec.ports[0].port"]);
     assert!(output.stdout.is_empty());
+}
+
+#[tokio::test]
+async fn the_plan_of_the_operator_is_shown() {
+    let cluster = Cluster::start().await;
+    let place = &cluster.place;
+    place.stdout(&["deploy"]);
+    let write = |plan: Value| {
+        fs::write(place.root.path().join("plan.json"), plan.to_string()).unwrap();
+    };
+    let image = ".spec.template.spec.containers[robot].image";
+    let by = json!([{"kind": "Robot", "namespace": "default", "name": "one"}]);
+    let plan = json!({
+        "reconciled": [{"kind": "Robot", "plural": "robots", "objects": 2}],
+        "changes": [
+            {"change": "changed", "group": "apps", "kind": "Deployment", "namespace": "default", "name": "one",
+                "fields": [{"path": image, "before": "nginx:1.27", "after": "nginx:1.28"}], "for": by},
+            {"change": "created", "group": "policy", "kind": "PodDisruptionBudget", "namespace": "default",
+                "name": "one", "for": by},
+            {"change": "deleted", "kind": "Namespace", "name": "old", "for": by,
+                "unchecked": "a webhook does not support dry run"},
+        ],
+        "failures": [
+            {"object": {"kind": "Robot", "namespace": "default", "name": "two"}, "controller": "robot", "error": "no image"},
+        ],
+    });
+    write(plan.clone());
+    let expected = "\
+cluster   no changes
+operator  3 changes, after reconciling 2 robots here with every write held back
+   ~ default deployment/one            .spec.template.spec.containers[robot].image \"nginx:1.27\" -> \"nginx:1.28\"   for robot/one
+   + default poddisruptionbudget/one   for robot/one
+   - namespace/old                     for robot/one   not validated: a webhook does not support dry run
+   ! default robot/two                 no image
+";
+    assert_eq!(place.stdout(&["plan"]), expected);
+    let code = |arguments: &[&str]| place.opkit(arguments).status.code();
+    assert_eq!(
+        code(&["plan", "--exit-code"]),
+        Some(1),
+        "a reconcile failed"
+    );
+    let printed = json(&place.stdout(&["plan", "--output", "json"]));
+    assert_eq!(printed["operator"]["changes"][0]["for"], by);
+
+    let mut complete = plan;
+    complete["failures"] = json!([]);
+    write(complete);
+    assert_eq!(code(&["plan", "--exit-code"]), Some(2));
+    write(json!({"refused": "its state App could write outside of the cluster"}));
+    let refused = "\
+cluster   no changes
+operator  not run: its state App could write outside of the cluster
+";
+    assert_eq!(place.stdout(&["plan"]), refused);
+    fs::write(place.root.path().join("plan.json"), "no JSON").unwrap();
+    super::refused(&place.opkit(&["plan"]), &["cannot use the plan of"]);
+}
+
+/// Returns the writes in an audit log that are no dry runs and no reviews.
+fn stored_writes(log: &str) -> Vec<String> {
+    let writes = log.lines().filter_map(|line| {
+        let event = json(line);
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        let (verb, uri) = (text("/verb")?, text("/requestURI")?);
+        let is_dry = match verb {
+            "delete" => event.pointer("/requestObject/dryRun") == Some(&json!(["All"])),
+            _ => uri.contains("dryRun=All"),
+        };
+        let is_read = ["get", "list", "watch"].contains(&verb);
+        let is_own = text("/userAgent").unwrap_or_default().contains("opkit");
+        let is_review = uri.contains("/authorization.k8s.io/");
+        (is_own && !is_read && !is_dry && !is_review).then(|| format!("{verb} {uri}"))
+    });
+    writes.collect()
+}
+
+#[tokio::test]
+async fn the_server_stores_no_write_of_a_plan() {
+    let place = Place::new();
+    let policy = "{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived, ResponseStarted], rules: [{level: Request}]}";
+    fs::write(place.root.path().join("policy.yaml"), policy).unwrap();
+    let audit = [
+        "--audit-policy-file",
+        "policy.yaml",
+        "--audit-log-path",
+        "audit.log",
+    ];
+    let cluster = Cluster::start_with(place, &audit).await;
+    let place = &cluster.place;
+    let log = place.root.path().join("audit.log");
+    let read = || fs::read_to_string(&log).unwrap_or_default();
+    let requests = |text: &str| text.lines().filter(|line| line.contains("dryRun")).count();
+    place.print(&first());
+    place.stdout(&["plan"]);
+    wait(|| requests(&read()) >= 2);
+    assert_eq!(stored_writes(&read()), [""; 0]);
+
+    place.stdout(&["deploy"]);
+    wait(|| stored_writes(&read()).len() >= 6);
+    let before = stored_writes(&read()).len();
+    place.print(&second());
+    let seen = requests(&read());
+    assert!(place.stdout(&["plan"]).contains("   - service/op-metrics"));
+    // The deletion is the last request.
+    wait(|| requests(&read()) > seen && read().contains("services/op-metrics"));
+    assert_eq!(stored_writes(&read()).len(), before);
 }

@@ -7,6 +7,7 @@
 //! other module of the crates that run operators handles signals.
 
 mod cluster;
+mod each;
 mod election;
 mod posters;
 mod preflight;
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+pub use self::each::Reconciled;
 use self::runnable::Group;
 pub use self::runnable::{AnyRunnable, RunContext, Runnable};
 use self::running::RunningManager;

@@ -70,8 +70,7 @@ impl RunningManager {
         &mut self,
         stop: &CancellationToken,
     ) -> Option<Result<(), ManagerError>> {
-        let context = self.clusters.first()?.state_context(None);
-        let created = self.manager.create_states(&context);
+        let created = self.create_states();
         match stop.run_until_cancelled(created).await {
             Some(Ok(())) => {}
             ended => return ended,
@@ -100,6 +99,19 @@ impl RunningManager {
         }
         self.others = others;
         Some(self.start_leading())
+    }
+
+    async fn create_states(&mut self) -> Result<(), ManagerError> {
+        match self.clusters.first() {
+            Some(home) => self.manager.create_states(&home.state_context(None)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Creates the states and fills the caches, without any other task.
+    pub(super) async fn prepare(&mut self) -> Result<(), ManagerError> {
+        self.create_states().await?;
+        self.start_caches().await
     }
 
     /// Starts the informers and sources, checks kinds and permissions, and waits until the sources

@@ -3,6 +3,7 @@
 mod adoption;
 mod children;
 mod clusters;
+mod each;
 mod election;
 mod error_policy;
 mod finalizers;

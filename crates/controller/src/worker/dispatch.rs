@@ -63,6 +63,14 @@ impl RunningController {
         }
     }
 
+    /// Reconciles the next request that is ready. Returns `None` if no request is ready.
+    pub(crate) async fn reconcile_next(&self) -> Option<Request> {
+        let item = self.sources.queue.try_get()?;
+        let (request, span, started) = (item.key().clone(), self.span(&item), item.taken_at());
+        self.reconcile(item, started).instrument(span).await;
+        Some(request)
+    }
+
     /// Returns the tracing span of a reconcile, linked to the spans of the events that caused it.
     fn span(&self, item: &Item<Request, Causes>) -> Span {
         // Without a subscriber for tracing, a span would format its fields for the log crate.

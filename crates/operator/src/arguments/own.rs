@@ -78,7 +78,7 @@ impl<'a> CommandLine<'a> {
     }
 
     /// Parses the arguments of the process; the first one is the binary. Flags that the operator
-    /// declares as required are required by `run` only, not by `manifests` and `version`.
+    /// declares as required are required by `run` and `plan`, not by `manifests` and `version`.
     pub(crate) fn parse(
         &self,
         arguments: impl IntoIterator<Item = OsString>,
@@ -92,7 +92,7 @@ impl<'a> CommandLine<'a> {
         let command = lenient.try_get_matches_from(&arguments).ok();
         let command = command.and_then(|found| Arguments::from_arg_matches(&found).ok());
         let command = command.and_then(|found| found.command);
-        let is_run = matches!(command, None | Some(Command::Run));
+        let is_run = matches!(command, None | Some(Command::Run | Command::Plan));
 
         let mut strict = all;
         for own in own {

@@ -36,7 +36,7 @@ impl Operator {
                 check_dns_label(namespace),
             )?;
         }
-        for state in &self.states {
+        for state in self.states.iter().chain(&self.plan_states) {
             if let Some(args) = state.args.filter(|args| !self.args.contains(args)) {
                 return Err(OperatorError::ArgsNotDeclared {
                     state: state.state,

@@ -218,6 +218,10 @@ impl Operator {
                 let text = format!("{} {version} (opkit {opkit})\n", self.name);
                 Ok(print("the version", &text)?)
             }
+            Command::Plan => {
+                let plan = self.connect_and_plan(flags, args).await?;
+                Ok(print("the plan", &manifests::json(&plan)?)?)
+            }
             Command::Run => self.run_until_signal(flags, args).await,
         }
     }
@@ -294,6 +298,27 @@ impl Operator {
         elects.then_some(election)
     }
 
+    /// Returns the options of a manager that runs with these options.
+    pub(super) fn manager_options(
+        &self,
+        client: &kube::Client,
+        options: &RunOptions,
+    ) -> ManagerOptions {
+        let mut settings = ManagerOptions::default();
+        settings.scope = match self.namespaced {
+            true => namespaces::scope(&options.namespaces, &[own_namespace(client)]),
+            false => namespaces::scope(&options.namespaces, &self.namespaces),
+        };
+        settings.grace_period = options.grace_period;
+        settings.permissions = self.declared().permissions();
+        settings.preflight = options.preflight;
+        settings.leader_election = self.election(options);
+        settings.metrics = options.metrics.clone();
+        settings.event_api = self.event_api;
+        settings.log = options.log.clone();
+        settings
+    }
+
     async fn manager(
         mut self,
         client: kube::Client,
@@ -304,20 +329,9 @@ impl Operator {
         self.webhooks.convert(&self.versions);
         options.own_certificates.check()?;
         let own = self.own_certificates(&options, &self.rbac(&options).own_namespace());
-        let mut settings = ManagerOptions::default();
-        settings.scope = match self.namespaced {
-            true => namespaces::scope(&options.namespaces, &[own_namespace(&client)]),
-            false => namespaces::scope(&options.namespaces, &self.namespaces),
-        };
-        settings.grace_period = options.grace_period;
-        settings.permissions = self.declared().permissions();
-        settings.preflight = options.preflight;
-        settings.leader_election = self.election(&options);
-        settings.metrics = options.metrics.clone();
-        settings.event_api = self.event_api;
+        let mut settings = self.manager_options(&client, &options);
         let watchdog = settings.leader_election.as_ref();
         let watchdog = watchdog.map(|_| settings.watchdog.subscribe());
-        settings.log = options.log.clone();
         let ready = options.ready.subscribe();
         settings.ready = options.ready.clone();
         for register in self.metrics {
@@ -339,6 +353,9 @@ impl Operator {
         }
         for setup in self.setup {
             manager = setup(manager);
+        }
+        for runnable in self.runnables {
+            manager = manager.runnable(runnable);
         }
         let mut controllers = Vec::new();
         for controller in self.controllers {
