@@ -70,6 +70,8 @@ enum Command {
     /// Remove what `add` adds
     #[command(subcommand, after_help = "Example:\n  opkit remove api --kind Arm")]
     Remove(project::RemoveCommand),
+    /// Move an operator to another version or source of opkit
+    Upgrade(project::UpgradeArgs),
     /// Build an operator and run it on an embedded control plane; rebuild and restart it after each
     /// edit
     #[command(after_help = "\
@@ -258,6 +260,7 @@ impl Command {
             Self::Add(command) => command.run(),
             Self::Edit(args) => project::edit(args),
             Self::Remove(command) => command.run(),
+            Self::Upgrade(args) => project::upgrade(&args),
             Self::Dev {
                 operator,
                 control_plane,

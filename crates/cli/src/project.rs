@@ -1,4 +1,4 @@
-//! Commands on the source of a project: `new`, `init`, `add`, `edit` and `remove`.
+//! Commands on the source of a project: `new`, `init`, `add`, `edit`, `remove` and `upgrade`.
 //!
 //! The library `opkit-scaffold` computes all changes; this reads arguments, asks, and prints.
 
@@ -17,11 +17,13 @@ mod library;
 mod new;
 mod remove;
 mod report;
+mod upgrade;
 
 pub(crate) use add::AddCommand;
 pub(crate) use edit::{EditArgs, run as edit};
 pub(crate) use new::{InitArgs, NewArgs, init, new};
 pub(crate) use remove::RemoveCommand;
+pub(crate) use upgrade::{UpgradeArgs, run as upgrade};
 
 /// Format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

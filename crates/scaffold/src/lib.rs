@@ -38,6 +38,7 @@ mod source;
 mod tooling;
 mod tree;
 mod types;
+mod upgrade;
 
 #[cfg(test)]
 mod golden;
@@ -54,6 +55,7 @@ pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
 pub use tooling::{AddTooling, Libc, RemoveTooling, Tooling};
 pub use tree::{Change, Changes, Tree};
 pub use types::{CrdTypes, GeneratedTypes};
+pub use upgrade::Upgrade;
 
 use source::Source;
 

@@ -74,17 +74,7 @@ impl AddTooling {
     pub fn apply(&self, tree: &Tree) -> Result<Outcome> {
         let manifest = Manifest::of(tree)?;
         let opkit = Dependency::of_manifest(tree)?;
-        let files = match self.tooling {
-            Tooling::Ci => vec![(WORKFLOW, self.workflow(&opkit)?)],
-            Tooling::Dockerfile => vec![
-                (DOCKERFILE, self.dockerfile(&manifest.package, &opkit)),
-                (
-                    DOCKERIGNORE,
-                    include_str!("templates/tooling/dockerignore.txt").to_owned(),
-                ),
-            ],
-            Tooling::Devcontainer => vec![(DEVCONTAINER, devcontainer(&manifest.package, &opkit))],
-        };
+        let files = self.files(&manifest.package, &opkit)?;
         let mut after = tree.clone();
         for (path, text) in files {
             if self.replace || after.get(path).is_none() {
@@ -92,6 +82,21 @@ impl AddTooling {
             }
         }
         Ok(Outcome::new(tree, &after).with_next(self.next(&manifest.package, &opkit)))
+    }
+
+    /// Returns paths and texts of the files.
+    fn files(&self, package: &str, opkit: &Dependency) -> Result<Vec<(&'static str, String)>> {
+        Ok(match self.tooling {
+            Tooling::Ci => vec![(WORKFLOW, self.workflow(opkit)?)],
+            Tooling::Dockerfile => vec![
+                (DOCKERFILE, self.dockerfile(package, opkit)),
+                (
+                    DOCKERIGNORE,
+                    include_str!("templates/tooling/dockerignore.txt").to_owned(),
+                ),
+            ],
+            Tooling::Devcontainer => vec![(DEVCONTAINER, devcontainer(package, opkit))],
+        })
     }
 
     fn workflow(&self, opkit: &Dependency) -> Result<String> {
@@ -155,6 +160,33 @@ impl AddTooling {
             }
         }
     }
+}
+
+/// Returns the text of a file for a dependency on opkit, with the directory of the manifests that
+/// `present`, the text of the file in the project, names. Returns `None` if the file has no such
+/// text.
+pub(crate) fn generated(
+    path: &str,
+    present: &str,
+    libc: Libc,
+    package: &str,
+    opkit: &Dependency,
+) -> Option<String> {
+    let tooling = match path {
+        WORKFLOW => Tooling::Ci,
+        DOCKERFILE | DOCKERIGNORE => Tooling::Dockerfile,
+        DEVCONTAINER => Tooling::Devcontainer,
+        _ => return None,
+    };
+    let mut command = AddTooling::new(tooling);
+    command.libc = libc;
+    let named = present.split("opkit manifests --out ").nth(1);
+    if let Some(manifests) = named.and_then(|rest| rest.split_whitespace().next()) {
+        command.manifests = manifests.to_owned();
+    }
+    let files = command.files(package, opkit).ok()?;
+    let mut files = files.into_iter();
+    files.find(|(name, _)| *name == path).map(|(_, text)| text)
 }
 
 /// Removes files around a project.

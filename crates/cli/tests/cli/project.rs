@@ -226,3 +226,57 @@ fn files_around_a_project_are_added_once_and_removed() {
     assert!(!directory.join(".github").exists());
     assert_eq!(run(&directory, "add ci --manifests -x").0, 2);
 }
+
+#[test]
+fn a_project_moves_to_another_source_of_opkit() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    assert_eq!(run(&directory, "add ci").0, 0);
+    // The checkout is the version.
+    assert_eq!(
+        run(&directory, "upgrade"),
+        (0, "nothing to do\n".into(), String::new())
+    );
+
+    let before = fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+    let (code, diff, _) = run(&directory, "upgrade --opkit version=0.1 --dry-run");
+    assert_eq!(code, 0);
+    let line = "+opkit = { version = \"0.1\", features = [\"v1_36\"] }\n";
+    assert!(diff.contains(line), "{diff}");
+    assert_eq!(
+        fs::read_to_string(directory.join("Cargo.toml")).unwrap(),
+        before
+    );
+
+    let (code, out, errors) = run(&directory, "upgrade --opkit version=0.1");
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(
+        out.contains("cargo install --locked opkit-cli --version 0.1\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("  next: cargo update -p opkit && cargo test;"),
+        "{out}"
+    );
+    let (_, out, _) = run(&directory, "upgrade --output json");
+    let result: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(result["changed"], serde_json::json!([]));
+
+    let (code, _, errors) = run(&directory, "upgrade --opkit nowhere");
+    assert_eq!(code, 2);
+    assert!(
+        errors.contains("path=DIRECTORY, git=URL or version=VERSION"),
+        "{errors}"
+    );
+    let inherited = before.replace(
+        "[dev-dependencies]\nopkit = {",
+        "[dev-dependencies]\nopkit = { workspace = true,",
+    );
+    fs::write(directory.join("Cargo.toml"), inherited).unwrap();
+    let (code, _, errors) = run(&directory, "upgrade --opkit version=0.1");
+    assert_eq!(code, 1);
+    assert!(
+        errors.contains("change it in the Cargo.toml of the workspace"),
+        "{errors}"
+    );
+}

@@ -1,0 +1,115 @@
+//! `opkit upgrade`: moves a project to another version or source of opkit.
+
+mod entry;
+
+use crate::dependency::Dependency;
+use crate::manifest::Manifest;
+use crate::tooling::{self, Libc};
+use crate::tree::Tree;
+use crate::{Error, Outcome, Result};
+
+#[cfg(test)]
+mod tests;
+
+/// Tables of a `Cargo.toml` with dependencies.
+const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+
+/// Moves a project to a version or source of opkit: the dependencies in `Cargo.toml`, and the files
+/// of [`Tooling`](crate::Tooling) that are as this library writes them for the old dependency.
+#[derive(Clone, Debug)]
+pub struct Upgrade {
+    /// Version to move to, which is that of the command.
+    pub version: String,
+    /// Source to move to; `None` keeps the source of the project.
+    pub to: Option<Dependency>,
+}
+
+impl Upgrade {
+    /// Returns the changes of a project.
+    ///
+    /// # Errors
+    /// If the project does not depend on opkit in its own `Cargo.toml`, or an entry cannot be
+    /// edited.
+    pub fn apply(&self, tree: &Tree) -> Result<Outcome> {
+        let manifest = Manifest::of(tree)?;
+        let old = Dependency::of_manifest(tree)?;
+        let new = match (&self.to, &old) {
+            (Some(to), _) => to.clone(),
+            (None, Dependency::Version(requirement)) => {
+                Dependency::Version(next_requirement(requirement, &self.version))
+            }
+            (None, other) => other.clone(),
+        };
+        let mut after = tree.clone();
+        let mut text = tree.get("Cargo.toml").unwrap_or_default().to_owned();
+        for table in TABLES {
+            text = entry::edit(&text, table, &new, &self.version)?;
+        }
+        after.insert("Cargo.toml", text);
+        let kept = regenerate(&mut after, &manifest, &old, &new);
+        let mut next = "cargo update -p opkit && cargo test; breaking changes, and what to write instead, are in the CHANGELOG.md of opkit".to_owned();
+        if !kept.is_empty() {
+            let files = kept.join(", ");
+            next += &format!("; edited by hand, so compare with `opkit add`: {files}");
+        }
+        Ok(Outcome::new(tree, &after).with_next(next))
+    }
+}
+
+/// Writes the files that are as generated for the old dependency as they are for the new one.
+/// Returns the others that would differ.
+fn regenerate(
+    tree: &mut Tree,
+    manifest: &Manifest,
+    old: &Dependency,
+    new: &Dependency,
+) -> Vec<&'static str> {
+    let mut kept = Vec::new();
+    for path in tooling::PATHS {
+        let Some(text) = tree.get(path).map(str::to_owned) else {
+            continue;
+        };
+        let versions = [Libc::Musl, Libc::Gnu].map(|libc| {
+            let render = |opkit: &Dependency| {
+                tooling::generated(path, &text, libc, &manifest.package, opkit)
+            };
+            (render(old), render(new))
+        });
+        let generated = versions
+            .iter()
+            .find(|(old, _)| old.as_deref() == Some(&*text));
+        match generated {
+            Some((_, Some(new))) => tree.insert(path, new.clone()),
+            _ if versions.iter().all(|(old, new)| old == new) => {}
+            _ => kept.push(path),
+        }
+    }
+    kept
+}
+
+/// Returns the requirement for a version, with as many numbers as the old one has. A requirement
+/// that allows the version stays.
+fn next_requirement(old: &str, version: &str) -> String {
+    let plain = old.trim().trim_start_matches('^');
+    let parts: Vec<&str> = plain.split('.').collect();
+    let numbers: Option<Vec<u64>> = parts.iter().map(|part| part.parse().ok()).collect();
+    let wanted: Option<Vec<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
+    let (Some(numbers), Some(wanted)) = (numbers, wanted) else {
+        // Operators such as `=` and `~`, and pre-releases.
+        return version.to_owned();
+    };
+    // Versions are compatible if they agree up to the first number that is not 0.
+    let significant = numbers.iter().position(|number| *number > 0);
+    let significant = significant.unwrap_or(numbers.len().saturating_sub(1));
+    let agree = numbers.iter().zip(&wanted).take(significant + 1);
+    if agree.clone().all(|(old, new)| old == new) && numbers <= wanted {
+        return old.to_owned();
+    }
+    let shown = version.split('.').take(numbers.len());
+    shown.collect::<Vec<_>>().join(".")
+}
+
+/// Returns the error of an entry that cannot be edited.
+fn refused(line: usize, reason: &str) -> Error {
+    Error::source("Cargo.toml", line, reason)
+}
