@@ -109,9 +109,15 @@ struct HeadMetadata {
 /// # Errors
 /// Returns an error if the bytes are not UTF-8, not JSON or of another type.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
-    let text =
-        std::str::from_utf8(json).map_err(<serde_json::Error as serde::de::Error>::custom)?;
-    serde_json::from_str(text)
+    serde_json::from_str(text(json)?)
+}
+
+/// Returns bytes as text.
+///
+/// # Errors
+/// Returns an error if the bytes are not UTF-8.
+pub(crate) fn text(json: &[u8]) -> Result<&str, serde_json::Error> {
+    std::str::from_utf8(json).map_err(<serde_json::Error as serde::de::Error>::custom)
 }
 
 /// Decodes the body of a request.

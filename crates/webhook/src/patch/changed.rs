@@ -19,8 +19,8 @@ pub(super) struct Documents {
     pub(super) raw: Value,
 }
 
-/// Number of levels at which fields are left out. The text of a document is read once for each
-/// level.
+/// Number of levels at which fields are left out. The text of a field is read once for each level
+/// down to it.
 const LEVELS_MAX: u32 = 8;
 
 /// Fields of one object as text. Of fields with the same name, the last one counts, as in a
@@ -38,27 +38,27 @@ impl Documents {
         after: &[u8],
         raw: &[u8],
     ) -> Result<Self, serde_json::Error> {
-        parse(
-            review::decode(before)?,
-            review::decode(after)?,
-            review::decode(raw)?,
-            LEVELS_MAX,
-        )
+        let texts = (
+            review::text(before)?,
+            review::text(after)?,
+            review::text(raw)?,
+        );
+        parse(texts.0, texts.1, texts.2, LEVELS_MAX)
     }
 }
 
 fn parse(
-    before: &RawValue,
-    after: &RawValue,
-    raw: &RawValue,
+    before: &str,
+    after: &str,
+    raw: &str,
     levels: u32,
 ) -> Result<Documents, serde_json::Error> {
-    let is_object = |document: &&RawValue| document.get().starts_with('{');
+    let is_object = |document: &&str| document.starts_with('{');
     if levels == 0 || ![before, after, raw].iter().all(is_object) {
         return Ok(Documents {
-            before: value(before)?,
-            after: value(after)?,
-            raw: value(raw)?,
+            before: serde_json::from_str(before)?,
+            after: serde_json::from_str(after)?,
+            raw: serde_json::from_str(raw)?,
         });
     }
     let (before, after, raw) = (fields(before)?, fields(after)?, fields(raw)?);
@@ -69,7 +69,8 @@ fn parse(
         let values = match (before, after, raw) {
             (Some(before), Some(after), _) if before.get() == after.get() => continue,
             (Some(before), Some(after), Some(raw)) => {
-                let documents = parse(before, after, raw, levels.saturating_sub(1))?;
+                let levels = levels.saturating_sub(1);
+                let documents = parse(before.get(), after.get(), raw.get(), levels)?;
                 [documents.before, documents.after, documents.raw].map(Some)
             }
             _ => [optional(before)?, optional(after)?, optional(raw)?],
@@ -82,16 +83,14 @@ fn parse(
     Ok(Documents { before, after, raw })
 }
 
-fn fields(document: &RawValue) -> Result<Fields<'_>, serde_json::Error> {
-    serde_json::from_str(document.get())
-}
-
-fn value(document: &RawValue) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(document.get())
+fn fields(document: &str) -> Result<Fields<'_>, serde_json::Error> {
+    serde_json::from_str(document)
 }
 
 fn optional(document: Option<&&RawValue>) -> Result<Option<Value>, serde_json::Error> {
-    document.map(|document| value(document)).transpose()
+    document
+        .map(|document| serde_json::from_str(document.get()))
+        .transpose()
 }
 
 #[cfg(test)]
