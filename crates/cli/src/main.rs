@@ -62,6 +62,8 @@ enum Command {
     New(project::NewArgs),
     /// Create an operator in the current directory
     Init(project::InitArgs),
+    /// Create the opkit project of a kubebuilder project
+    Import(project::ImportArgs),
     /// Add a kind, version, webhook or controller to an operator
     #[command(subcommand, after_help = "Example:\n  opkit add api --kind Arm")]
     Add(project::AddCommand),
@@ -257,6 +259,7 @@ impl Command {
         match self {
             Self::New(args) => project::new(args),
             Self::Init(args) => project::init(args),
+            Self::Import(args) => project::import(&args),
             Self::Add(command) => command.run(),
             Self::Edit(args) => project::edit(args),
             Self::Remove(command) => command.run(),

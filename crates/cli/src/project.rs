@@ -1,4 +1,5 @@
-//! Commands on the source of a project: `new`, `init`, `add`, `edit`, `remove` and `upgrade`.
+//! Commands on the source of a project: `new`, `init`, `import`, `add`, `edit`, `remove` and
+//! `upgrade`.
 //!
 //! The library `opkit-scaffold` computes all changes; this reads arguments, asks, and prints.
 
@@ -13,6 +14,7 @@ use opkit_scaffold::{Error, Outcome, Tree};
 
 mod add;
 mod edit;
+mod import;
 mod library;
 mod new;
 mod remove;
@@ -21,6 +23,7 @@ mod upgrade;
 
 pub(crate) use add::AddCommand;
 pub(crate) use edit::{EditArgs, run as edit};
+pub(crate) use import::{ImportArgs, run as import};
 pub(crate) use new::{InitArgs, NewArgs, init, new};
 pub(crate) use remove::RemoveCommand;
 pub(crate) use upgrade::{UpgradeArgs, run as upgrade};

@@ -16,6 +16,7 @@ pub(crate) struct BuiltIn {
     pub(crate) kind: &'static str,
     /// Path of the type in k8s-openapi.
     pub(crate) path: &'static str,
+    pub(crate) is_cluster: bool,
 }
 
 fn all() -> impl Iterator<Item = BuiltIn> {
@@ -26,8 +27,19 @@ fn all() -> impl Iterator<Item = BuiltIn> {
             version: words.next()?,
             kind: words.next()?,
             path: words.next()?,
+            is_cluster: words.next() == Some("cluster"),
         })
     })
+}
+
+/// Reports whether a resource of Kubernetes is in no namespace.
+pub(crate) fn is_cluster(group: &str, resource: &str) -> bool {
+    let group = match group {
+        "" => "core",
+        group => group,
+    };
+    let is_resource = |it: &BuiltIn| crate::plural::regular(it.kind) == resource;
+    all().any(|it| it.is_cluster && it.group == group && is_resource(&it))
 }
 
 /// Returns the kind of Kubernetes with this name, group and version. A group may be written as in

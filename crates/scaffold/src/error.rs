@@ -38,6 +38,14 @@ pub enum Error {
         /// Reason, with the path in the CRD.
         reason: String,
     },
+    /// A project of another tool cannot be imported.
+    #[error("{path}: {reason}")]
+    Import {
+        /// Path of the file, from the directory of the project.
+        path: String,
+        /// Reason, and what to do.
+        reason: String,
+    },
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -76,6 +84,13 @@ impl Error {
         Self::Source {
             path: path.to_owned(),
             line,
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn import(path: &str, reason: impl Into<String>) -> Self {
+        Self::Import {
+            path: path.to_owned(),
             reason: reason.into(),
         }
     }

@@ -4,7 +4,7 @@
 //! as a [`Tree`], and return [`Changes`], which are written all or not at all. Rust source is
 //! edited at the positions of a syntax tree; text that an edit does not cover stays as it is. A
 //! file that is not as expected is refused with its line and what to write by hand. [`CrdTypes`]
-//! generates the Rust types of a CRD.
+//! generates the Rust types of a CRD, and [`Import`] the project of a kubebuilder project.
 //!
 //! # Examples
 //! ```
@@ -25,6 +25,7 @@ mod dependency;
 mod diff;
 mod edit;
 mod error;
+mod import;
 mod items;
 mod kinds;
 mod manifest;
@@ -49,6 +50,7 @@ pub use add::{AddApi, AddController, AddVersion, AddWebhook};
 pub use dependency::Dependency;
 pub use edit::{Edit, EditStorage};
 pub use error::{Error, Result};
+pub use import::{Import, Imported, KubebuilderProject};
 pub use new::{License, NewProject};
 pub use plural::plural;
 pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};

@@ -153,7 +153,7 @@ impl NewProject {
         })
     }
 
-    fn manifest(&self, domain: &str) -> Result<String> {
+    pub(crate) fn manifest(&self, domain: &str) -> Result<String> {
         let license = match self.license {
             License::Apache2 => "license = \"Apache-2.0\"\n",
             License::Mit => "license = \"MIT\"\n",

@@ -14,6 +14,7 @@ mod names;
 mod object;
 mod print;
 mod schema;
+mod spoke;
 mod union;
 
 #[cfg(test)]
@@ -23,7 +24,10 @@ use serde_json::Value;
 
 use self::build::Builder;
 use self::kind::Definition;
+pub(crate) use self::model::{Model, Root};
+pub(crate) use self::print::imports as print_imports;
 use self::schema::Schema;
+pub(crate) use self::spoke::Spoke;
 use crate::{Error, Result};
 
 /// Start of each generated file.
@@ -104,6 +108,34 @@ impl<'a> CrdTypes<'a> {
     /// If the value is not a CRD of apiextensions.k8s.io/v1 with a schema, or does not have the
     /// version, or if the kind has the name of a type that the code needs.
     pub fn generate(&self) -> Result<GeneratedTypes> {
+        let model = self.model()?;
+        let definition = model.definition;
+        let mut source = format!(
+            "{MARK}`{}` of {}/{}, generated from its CRD.\n",
+            definition.kind(),
+            definition.group(),
+            definition.name()
+        );
+        source += &model.differences();
+        source.push('\n');
+        let imports = print::imports(&model.imports());
+        if !imports.is_empty() {
+            source += &imports;
+            source.push('\n');
+        }
+        source += &model.code();
+        Ok(GeneratedTypes {
+            crd: self.name().to_owned(),
+            kind: definition.kind().to_owned(),
+            version: definition.name().to_owned(),
+            module: crate::names::module(definition.kind()),
+            source,
+            notes: model.notes,
+        })
+    }
+
+    /// Builds the types, before they are printed.
+    pub(crate) fn model(&self) -> Result<Model<'a>> {
         let definition = self.definition()?;
         let kind = definition.kind();
         let mut builder = Builder::new(kind);
@@ -115,61 +147,20 @@ impl<'a> CrdTypes<'a> {
             builder.names.take(&format!("{kind}{reserved}"));
         }
         builder.census.add(definition.root, false);
-        let (own, code) = match definition.has_spec() {
+        let root = match definition.has_spec() {
             true => {
                 let (spec, status) = kind::build(definition, &mut builder);
-                let mut code = print::item(&spec, "opkit::kind");
-                if let Some(status) = &status {
-                    let attribute = match kind::is_status(status) {
-                        true => "opkit::status",
-                        false => "opkit::schema",
-                    };
-                    code += "\n";
-                    code += &print::item(status, attribute);
-                }
-                (std::iter::once(spec).chain(status).collect(), code)
+                Root::Kind { spec, status }
             }
-            false => object::build(definition, &mut builder),
+            false => {
+                let (items, code) = object::build(definition, &mut builder);
+                Root::Object { items, code }
+            }
         };
-        let mut items: Vec<model::Item> = own;
-        let mut source = format!(
-            "{MARK}`{kind}` of {}/{}, generated from its CRD.\n",
-            definition.group(),
-            definition.name()
-        );
-        if !builder.notes.is_empty() {
-            source += "//!\n//! Differences from the CRD:\n";
-        }
-        for note in &builder.notes {
-            source += &format!("//! - {}\n", print::code(note));
-        }
-        source.push('\n');
-        let parts: Vec<String> = builder
-            .items
-            .iter()
-            .map(|item| print::item(item, "opkit::schema"))
-            .collect();
-        items.append(&mut builder.items);
-        let more = match definition.has_spec() {
-            true => &[],
-            false => object::imports(definition),
-        };
-        let imports = print::imports(&items, more);
-        if !imports.is_empty() {
-            source += &imports;
-            source.push('\n');
-        }
-        source += &code;
-        for part in parts {
-            source.push('\n');
-            source += &part;
-        }
-        Ok(GeneratedTypes {
-            crd: self.name().to_owned(),
-            kind: kind.to_owned(),
-            version: definition.name().to_owned(),
-            module: crate::names::module(kind),
-            source,
+        Ok(Model {
+            definition,
+            root,
+            items: builder.items,
             notes: builder.notes,
         })
     }

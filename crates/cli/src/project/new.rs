@@ -158,7 +158,7 @@ fn create(name: String, directory: &Path, args: ProjectArgs, next: &str) -> Resu
 }
 
 /// Reports whether a directory is the root of a cargo workspace.
-fn is_workspace(directory: &Path) -> bool {
+pub(super) fn is_workspace(directory: &Path) -> bool {
     let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap_or_default();
     let mut lines = manifest.lines().map(str::trim);
     lines.any(|line| line.starts_with("[workspace]") || line.starts_with("[workspace."))

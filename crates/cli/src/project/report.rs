@@ -1,7 +1,7 @@
 //! Output of the commands on a project.
 
 use anyhow::Result;
-use opkit_scaffold::{Change, Outcome};
+use opkit_scaffold::{Change, Imported, Outcome};
 use serde_json::json;
 
 use super::Output;
@@ -18,25 +18,52 @@ pub(super) fn created(
     next: &str,
     output: Output,
 ) -> Result<()> {
+    if output == Output::Json {
+        return json(outcome, Some(next), None);
+    }
+    write(&format!(
+        "{}   next    {next}\n",
+        summary("created", name, outcome, library)
+    ));
+    Ok(())
+}
+
+/// Prints the files of an imported project, and what is left to port.
+pub(super) fn imported(
+    name: &str,
+    imported: &Imported,
+    library: &str,
+    next: &str,
+    output: Output,
+) -> Result<()> {
+    if output == Output::Json {
+        return json(&imported.outcome, Some(next), Some(&imported.unported));
+    }
+    let mut text = summary("imported", name, &imported.outcome, library);
+    for unported in &imported.unported {
+        text += &format!("   port    {unported}\n");
+    }
+    write(&format!("{text}   next    {next}\n"));
+    Ok(())
+}
+
+/// Returns lines about the files of a new project.
+fn summary(what: &str, name: &str, outcome: &Outcome, library: &str) -> String {
     let files = outcome.changes.iter();
     let counted: Vec<&Change> = files
         .filter(|it| !NOT_COUNTED.contains(&it.path.as_str()))
         .collect();
     let lines: usize = counted.iter().map(|it| lines(it)).sum();
-    if output == Output::Json {
-        return json(outcome, Some(next));
-    }
-    write(&format!(
-        "created {name}: {} files, {lines} lines\n   opkit   {library}\n   next    {next}\n",
+    format!(
+        "{what} {name}: {} files, {lines} lines\n   opkit   {library}\n",
         counted.len()
-    ));
-    Ok(())
+    )
 }
 
 /// Prints the changes of a project.
 pub(super) fn changed(outcome: &Outcome, output: Output) -> Result<()> {
     if output == Output::Json {
-        return json(outcome, outcome.next.as_deref());
+        return json(outcome, outcome.next.as_deref(), None);
     }
     if outcome.changes.is_empty() {
         write("nothing to do\n");
@@ -67,17 +94,20 @@ fn lines(change: &Change) -> usize {
     text.lines().count()
 }
 
-fn json(outcome: &Outcome, next: Option<&str>) -> Result<()> {
+fn json(outcome: &Outcome, next: Option<&str>, unported: Option<&[String]>) -> Result<()> {
     let paths = |is_meant: fn(&Change) -> bool| -> Vec<&str> {
         let changes = outcome.changes.iter().filter(|it| is_meant(it));
         changes.map(|it| it.path.as_str()).collect()
     };
-    let object = json!({
+    let mut object = json!({
         "created": paths(|it| it.before.is_none()),
         "changed": paths(|it| it.before.is_some() && it.after.is_some()),
         "deleted": paths(|it| it.after.is_none()),
         "next": next,
     });
+    if let (Some(unported), Some(fields)) = (unported, object.as_object_mut()) {
+        fields.insert("port".to_owned(), json!(unported));
+    }
     write(&format!("{}\n", serde_json::to_string_pretty(&object)?));
     Ok(())
 }

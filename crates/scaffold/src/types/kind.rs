@@ -228,6 +228,14 @@ fn has_default(ty: &Ty) -> bool {
     !matches!(ty, Ty::Named(_) | Ty::Time)
 }
 
+/// Returns the attribute of a status: not all can have `#[opkit::status]`.
+pub(super) fn status_attribute(item: &Item) -> &'static str {
+    match is_status(item) {
+        true => "opkit::status",
+        false => "opkit::schema",
+    }
+}
+
 /// Reports whether a status is one for `#[opkit::status]`.
 pub(super) fn is_status(item: &Item) -> bool {
     let Body::Struct(fields) = &item.body else {

@@ -1,5 +1,8 @@
 //! The types of a kind before they are printed: structs, enums, unions and types with limits.
 
+use super::kind::Definition;
+use super::{kind, object, print};
+
 /// Type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ty {
@@ -91,7 +94,7 @@ pub(super) struct Field {
 
 /// Type that is printed.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     pub(super) name: String,
     pub(super) description: Option<String>,
     /// Attribute above the type, such as `opkit::schema`.
@@ -128,4 +131,94 @@ pub(super) struct Variant {
 pub(super) struct Typed {
     pub(super) ty: Ty,
     pub(super) arguments: Vec<String>,
+}
+
+/// Types of one version of a kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Model<'a> {
+    pub(super) definition: Definition<'a>,
+    pub(crate) root: Root,
+    /// Types that the root needs, each after the types of its fields.
+    pub(super) items: Vec<Item>,
+    /// Parts of the CRD that the types do not have.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Type of the objects.
+#[derive(Clone, Debug)]
+pub(crate) enum Root {
+    /// Spec and status of a kind.
+    Kind { spec: Item, status: Option<Item> },
+    /// Objects with other fields, as source.
+    Object { items: Vec<Item>, code: String },
+}
+
+impl Model<'_> {
+    /// Returns lines of the module's documentation about parts that the types do not have.
+    pub(crate) fn differences(&self) -> String {
+        let mut text = String::new();
+        if !self.notes.is_empty() {
+            text += "//!\n//! Differences from the CRD:\n";
+        }
+        for note in &self.notes {
+            text += &format!("//! - {}\n", print::code(note));
+        }
+        text
+    }
+
+    /// Returns the paths that the types import.
+    pub(crate) fn imports(&self) -> Vec<&'static str> {
+        let own: Vec<&Item> = match &self.root {
+            Root::Kind { spec, status } => std::iter::once(spec).chain(status).collect(),
+            Root::Object { items, .. } => items.iter().collect(),
+        };
+        let mut paths = match &self.root {
+            Root::Kind { .. } => Vec::new(),
+            Root::Object { .. } => object::imports(self.definition).to_vec(),
+        };
+        paths.extend(print::used(own.into_iter().chain(&self.items)));
+        paths
+    }
+
+    /// Returns the source of the types.
+    pub(crate) fn code(&self) -> String {
+        let mut code = match &self.root {
+            Root::Kind { spec, status } => {
+                let mut code = print::item(spec, "opkit::kind");
+                if let Some(status) = status {
+                    code += "\n";
+                    code += &print::item(status, kind::status_attribute(status));
+                }
+                code
+            }
+            Root::Object { code, .. } => code.clone(),
+        };
+        for item in &self.items {
+            code.push('\n');
+            code += &print::item(item, "opkit::schema");
+        }
+        code
+    }
+
+    /// Adds the other versions of the kind, of which the hub may not be the stored one.
+    pub(crate) fn set_versions(&mut self, paths: &[String], storage: Option<&str>) {
+        let Root::Kind { spec, .. } = &mut self.root else {
+            return;
+        };
+        if !paths.is_empty() {
+            spec.attribute
+                .push(format!("versions({})", paths.join(", ")));
+            spec.attribute
+                .extend(storage.map(|it| format!("storage = {it:?}")));
+        }
+    }
+
+    pub(crate) fn is_namespaced(&self) -> bool {
+        self.definition.is_namespaced()
+    }
+
+    /// Returns the names of the types.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.items.iter().map(|item| item.name.as_str()).collect()
+    }
 }

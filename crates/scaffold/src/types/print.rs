@@ -226,9 +226,9 @@ fn attribute(name: &str, arguments: &[String]) -> String {
     }
 }
 
-/// Returns the imports of the types, and `more`.
-pub(super) fn imports(items: &[Item], more: &[&'static str]) -> String {
-    let mut used: Vec<&str> = more.to_vec();
+/// Returns the paths of the imports that types need.
+pub(super) fn used<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<&'static str> {
+    let mut used = Vec::new();
     let mut see = |ty: &Ty| ty.visit(&mut |ty| used.extend(import(ty)));
     for item in items {
         match &item.body {
@@ -240,6 +240,12 @@ pub(super) fn imports(items: &[Item], more: &[&'static str]) -> String {
             Body::Newtype(ty) => see(ty),
         }
     }
+    used
+}
+
+/// Returns the lines that import paths.
+pub(crate) fn imports(paths: &[&str]) -> String {
+    let mut used = paths.to_vec();
     used.sort_unstable();
     used.dedup();
     // Names of one module are one line, in the order in which rustfmt sorts them.
