@@ -12,6 +12,7 @@ mod crd_upgrades;
 mod ginkgo;
 mod gotest;
 mod helm;
+mod import;
 mod kopf;
 mod kubebuilder;
 mod leftovers;
@@ -49,6 +50,8 @@ enum Suite {
     ControllerRuntime,
     /// The tests of projects that kubebuilder scaffolds
     Kubebuilder,
+    /// `opkit import` of projects that kubebuilder scaffolds
+    Import,
     /// Helm: install, upgrade, roll back and uninstall a chart
     Helm,
     /// An operator in Python with kopf
@@ -107,6 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Suite::ControllerGen | Suite::CrdUpgrades => true,
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
             Suite::Kubebuilder => kubebuilder::run(&setup)?,
+            Suite::Import => import::run(&setup, root)?,
             Suite::Helm => helm::run(&setup)?,
             Suite::Kopf => kopf::run(&setup)?,
         };

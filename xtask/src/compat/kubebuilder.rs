@@ -4,7 +4,7 @@
 //! The scaffolded suites of webhooks have no specs, so Ginkgo does not start their API server.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -16,7 +16,7 @@ use super::{Setup, module};
 const MODULE: &str = "sigs.k8s.io/kubebuilder/v4@v4.15.0";
 
 /// Projects that the script of the module scaffolds, in its directory `testdata`.
-const PROJECTS: [&str; 3] = [
+pub(super) const PROJECTS: [&str; 3] = [
     "project-v4",
     "project-v4-multigroup",
     "project-v4-with-plugins",
@@ -28,9 +28,7 @@ const SCRIPT: &str = "test/testdata/generate.sh";
 /// Scaffolds the projects, runs their tests, and prints a line for each package. Returns whether
 /// all tests passed on the stand-ins.
 pub(super) fn run(setup: &Setup) -> Result<bool> {
-    let source = setup.directory.join("kubebuilder");
-    module::copy(MODULE, &source)?;
-    scaffold(&source)?;
+    let source = scaffolded(setup)?;
     let mut report = Report::new(MODULE, &[]);
     for project in PROJECTS {
         let directory = source.join("testdata").join(project);
@@ -42,6 +40,14 @@ pub(super) fn run(setup: &Setup) -> Result<bool> {
         ginkgo::run(setup, &module, &packages(&directory)?, &mut report)?;
     }
     Ok(report.finish())
+}
+
+/// Returns the directory of the module, in which the projects are scaffolded.
+pub(super) fn scaffolded(setup: &Setup) -> Result<PathBuf> {
+    let source = setup.directory.join("kubebuilder");
+    module::copy(MODULE, &source)?;
+    scaffold(&source)?;
+    Ok(source)
 }
 
 /// Runs the script of the module, unless an earlier call has done so. The generators that the

@@ -107,7 +107,7 @@ fn one(
     );
     if let Some(setup) = planned.go.as_ref().and_then(|go| go.setup.as_ref()) {
         text.code += &setup.comment("    ");
-        let what = "the parts of SetupWithManager that are no plain For, Named and Owns";
+        let what = "parts of SetupWithManager besides For, Named and Owns";
         text.unported
             .push(format!("{}: {what}, {}", target.file(), setup.place));
     }

@@ -65,7 +65,7 @@ pub(super) fn permissions(project: &KubebuilderProject, covered: &Covered) -> Re
         BTreeMap::new();
     for rule in rules {
         if !rule.urls.is_empty() {
-            let text = format!("the permission for the URLs {}", rule.urls.join(", "));
+            let text = format!("there is no rule for the URLs {}", rule.urls.join(", "));
             permissions.unported.push(text);
         }
         let mut verbs = rule.verbs.clone();
@@ -180,6 +180,9 @@ fn link(
         0 if whole.len() <= WIDTH => format!(".rule({whole})"),
         0 => format!(".rule({})", broken(8)),
         1 if is_flat && whole.len() + 15 <= COLUMNS => format!(".rule({whole})"),
+        1 if is_flat && whole.len() + 13 <= COLUMNS => {
+            format!(".rule(\n            {whole},\n        )")
+        }
         _ if whole.len() <= WIDTH => format!(".rule({whole})"),
         _ if is_flat => {
             let suffixes = suffixes.join("\n                ");

@@ -187,7 +187,8 @@ fn own<'a>(
         .iter()
         .map(|it| format!("{}::{}", it.name, crd.kind))
         .collect();
-    model.set_versions(&paths, stored.filter(|stored| *stored != hub));
+    let is_other = |stored: &&str| versions.iter().any(|it| it.name == **stored);
+    model.set_versions(&paths, stored.filter(is_other));
     let plural = crd
         .value
         .pointer("/spec/names/plural")
@@ -275,7 +276,7 @@ fn controllers(
             None => {
                 let resource = Resource {
                     group,
-                    version,
+                    version: version.clone(),
                     kind,
                     ..Resource::default()
                 };
@@ -288,6 +289,14 @@ fn controllers(
         };
         if let Some(target) = targets.get_mut(index) {
             let name = go.name.clone();
+            if let Of::Own(own) = &target.of
+                && own.version != version
+            {
+                unported.push(format!(
+                    "{} at {} uses {version} of the kind {}, and its controller here {}",
+                    go.reconciler, go.reconcile.place, target.kind, own.version
+                ));
+            }
             target.controllers.push(Planned { name, go: Some(go) });
         }
     }

@@ -123,54 +123,56 @@ fn settings(
     text: &mut Text,
 ) {
     let mut unported = BTreeSet::new();
-    let mut add = |link: String| {
-        if !links.contains(&link) {
-            links.push(link);
-        }
+    // A webhook here has one setting for both of its sorts.
+    let markers = &webhook.go.markers;
+    let of_all = |name: &str, value: &str| {
+        let is_equal = |it: &String| it.eq_ignore_ascii_case(value);
+        markers.iter().all(|it| it.get(name).is_some_and(is_equal))
     };
-    for marker in &webhook.go.markers {
-        for (name, value) in marker
-            .iter()
-            .filter(|(name, _)| !DERIVED.contains(&name.as_str()))
-        {
-            match (name.as_str(), value.to_lowercase().as_str()) {
+    for marker in markers {
+        let settings = marker.iter();
+        for (name, value) in settings.filter(|(name, _)| !DERIVED.contains(&name.as_str())) {
+            let link = match (name.as_str(), value.to_lowercase().as_str()) {
                 ("failurePolicy", "fail")
                 | ("sideEffects", "none")
-                | ("reinvocationPolicy", "never") => {}
-                ("failurePolicy", "ignore") => {
-                    add(".failure_policy(opkit::webhook::FailurePolicy::Ignore)".to_owned());
+                | ("reinvocationPolicy", "never") => continue,
+                ("failurePolicy", "ignore") if of_all(name, value) => {
+                    ".failure_policy(opkit::webhook::FailurePolicy::Ignore)".to_owned()
                 }
                 ("reinvocationPolicy", "ifneeded") => {
-                    add(
-                        ".reinvocation_policy(opkit::webhook::ReinvocationPolicy::IfNeeded)"
-                            .to_owned(),
-                    );
+                    ".reinvocation_policy(opkit::webhook::ReinvocationPolicy::IfNeeded)".to_owned()
                 }
-                ("timeoutSeconds", seconds) if seconds.parse::<u32>().is_ok() => {
-                    add(format!(".timeout(Duration::from_secs({seconds}))"));
+                ("timeoutSeconds", seconds)
+                    if of_all(name, value) && seconds.parse::<u32>().is_ok() =>
+                {
+                    format!(".timeout(Duration::from_secs({seconds}))")
                 }
                 ("verbs", _) => {
                     let mut verbs = verbs(marker);
                     verbs.remove("delete");
                     if verbs != BTreeSet::from(["create", "update"]) {
-                        unported.insert(format!("verbs={value}, which `operations` sets"));
+                        unported.insert(format!("{name}={value}"));
                     }
+                    continue;
                 }
                 _ => {
-                    unported.insert(format!("{name}={value}"));
+                    let sort = match marker.get("mutating").map(String::as_str) {
+                        Some("true") => "mutating",
+                        _ => "validating",
+                    };
+                    unported.insert(format!("{name}={value} of the {sort} webhook"));
+                    continue;
                 }
+            };
+            if !links.contains(&link) {
+                links.push(link);
             }
         }
     }
-    unported.extend(
-        webhook
-            .paths
-            .iter()
-            .map(|path| format!("the path {path}, which is kubebuilder's here")),
-    );
+    let paths = webhook.paths.iter();
+    unported.extend(paths.map(|path| format!("the path {path}: it is kubebuilder's here")));
     let file = target.file();
-    let lines = unported
-        .into_iter()
-        .map(|it| format!("{file}: the webhook does not have {it}"));
+    let lines = unported.into_iter();
+    let lines = lines.map(|it| format!("{file}: the webhook does not have {it}"));
     text.unported.extend(lines);
 }

@@ -1,0 +1,7 @@
+package main
+
+func main() {
+	start(Options{
+		LeaderElectionID: "5ca1ab1e.example.com",
+	})
+}
