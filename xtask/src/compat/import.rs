@@ -13,6 +13,9 @@ use serde_json::Value;
 
 use super::{Setup, kubebuilder};
 
+/// Project of the unit tests of the import.
+const SHOP: &str = "crates/scaffold/src/import/shop";
+
 /// Imports the projects, and prints a line for each. Returns whether all are as expected.
 pub(super) fn run(setup: &Setup, root: &Path) -> Result<bool> {
     let source = kubebuilder::scaffolded(setup)?;
@@ -22,6 +25,7 @@ pub(super) fn run(setup: &Setup, root: &Path) -> Result<bool> {
         projects.push(source.join("testdata").join(name));
     }
     projects.push(memcached::scaffold(&source, &directory)?);
+    projects.push(root.join(SHOP));
     let mut is_success = true;
     for project in projects {
         let name = project.file_name().unwrap_or_default().to_string_lossy();

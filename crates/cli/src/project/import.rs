@@ -77,12 +77,13 @@ fn default_out(project: &Path, here: &Path, name: &str) -> Result<PathBuf> {
     if !here.join(name).starts_with(&project) {
         return Ok(PathBuf::from(name));
     }
-    let mut beside = project.into_os_string();
+    let mut beside = project.file_name().unwrap_or_default().to_owned();
     beside.push("-opkit");
-    let beside = PathBuf::from(beside);
-    // Paths in the current directory are shorter.
-    Ok(match beside.strip_prefix(&here) {
-        Ok(relative) => relative.to_owned(),
-        Err(_) => beside,
+    // Paths from the current directory are shorter.
+    Ok(match project.parent() {
+        Some(parent) if parent == here => PathBuf::from(beside),
+        Some(_) if project == here => Path::new("..").join(beside),
+        Some(parent) => parent.join(beside),
+        None => PathBuf::from(beside),
     })
 }

@@ -51,7 +51,14 @@ fn subcommands(text: &str) -> Vec<String> {
 fn every_command_has_a_description_and_an_example() {
     let all = all();
     let paths: Vec<_> = all.iter().map(|help| help.path.join(" ")).collect();
-    for known in ["dev", "add api", "edit storage", "migrate storage", "man"] {
+    for known in [
+        "dev",
+        "import",
+        "add api",
+        "edit storage",
+        "migrate storage",
+        "man",
+    ] {
         assert!(paths.iter().any(|path| path == known), "{paths:?}");
     }
     for Help { path, text } in &all {

@@ -7,6 +7,7 @@ mod deploy;
 mod dev;
 mod doctor;
 mod help;
+mod import;
 mod lint;
 mod migrate;
 mod plan;
@@ -17,7 +18,7 @@ mod types;
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 

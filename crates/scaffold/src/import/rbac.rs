@@ -44,10 +44,18 @@ pub(super) type Covered = BTreeSet<(String, String)>;
 
 /// Returns the permissions of `config/rbac/role.yaml` or, if there is none, of the markers.
 pub(super) fn permissions(project: &KubebuilderProject, covered: &Covered) -> Result<Permissions> {
-    let mut rules = Vec::new();
+    let (mut rules, mut permissions) = (Vec::new(), Permissions::default());
     match project.files.get(ROLE) {
         Some(text) => {
             for role in project::yaml(ROLE, text)? {
+                let namespace = role.pointer("/metadata/namespace").and_then(Value::as_str);
+                let is_own = project.is_namespaced
+                    && namespace == Some(format!("{}-system", project.name()).as_str());
+                if let Some(namespace) = namespace.filter(|_| !is_own) {
+                    permissions.unported.push(format!(
+                        "the rules of the Role in the namespace {namespace} hold for all watched namespaces here"
+                    ));
+                }
                 let list = role.get("rules").and_then(Value::as_array);
                 rules.extend(list.into_iter().flatten().map(Rule::of));
             }
@@ -59,7 +67,6 @@ pub(super) fn permissions(project: &KubebuilderProject, covered: &Covered) -> Re
             }
         }
     }
-    let mut permissions = Permissions::default();
     // Groups of resources that have the same verbs and names.
     let mut merged: BTreeMap<(String, Vec<String>, Vec<String>, bool), BTreeSet<String>> =
         BTreeMap::new();

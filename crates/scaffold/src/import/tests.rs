@@ -136,6 +136,19 @@ fn markers_are_the_permissions_without_a_role() {
 }
 
 #[test]
+fn a_role_in_another_namespace_is_reported() {
+    let role = "kind: Role\nmetadata: {name: manager-role, namespace: vault}\nrules:\n- {apiGroups: [''], resources: [secrets], verbs: [get]}\n";
+    let (tree, unported) = import(&project("", "", &[("config/rbac/role.yaml", role)]));
+    let library = tree.get("src/lib.rs").unwrap();
+    let rule = "PolicyRule::new(\"\", [\"secrets\"], [\"get\"])";
+    assert!(library.contains(rule), "{library}");
+    assert!(
+        unported[0].contains("the Role in the namespace vault"),
+        "{unported:?}"
+    );
+}
+
+#[test]
 fn an_operator_of_a_namespace_has_no_kinds_without_one() {
     let resources = "- {api: {crdVersion: v1}, controller: true, domain: example.com, group: g, kind: Bar, version: v1}\n";
     let check = |scope: &str, is_namespaced: bool| {
