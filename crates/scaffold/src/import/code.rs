@@ -56,6 +56,8 @@ pub(super) struct GoController {
     pub(super) name: Option<String>,
     pub(super) reconcile: Body,
     pub(super) owns: Vec<GoType>,
+    /// Whether there is a `SetupWithManager`.
+    pub(super) has_setup: bool,
     /// `SetupWithManager`, if it has more than what is imported.
     pub(super) setup: Option<Body>,
     /// Names of the other functions of the file.
@@ -96,6 +98,7 @@ pub(super) fn controllers(project: &KubebuilderProject) -> Vec<GoController> {
                     .map(str::to_owned),
                 reconcile: Body::of(path, reconcile),
                 owns: named("Owns").filter_map(resolve).collect(),
+                has_setup: setup.is_some(),
                 setup: setup.filter(|_| !is_imported).map(|it| Body::of(path, it)),
                 functions: functions
                     .iter()

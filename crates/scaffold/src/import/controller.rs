@@ -95,6 +95,12 @@ fn one(
             )),
         }
     }
+    if planned.go.as_ref().is_some_and(|go| !go.has_setup) {
+        text.unported.push(format!(
+            "{}: what {function} watches and owns: its SetupWithManager was not found",
+            target.file()
+        ));
+    }
     links.push(".into()".to_owned());
     let root = match target.is_dynamic() {
         true => format!("Controller::dynamic(kind(), {reconcile})"),

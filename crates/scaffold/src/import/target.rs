@@ -255,6 +255,19 @@ pub(super) fn resolve(
     Some((crd.group.clone(), version.to_owned(), crd.kind.clone()))
 }
 
+/// Returns group, version and kind of a reconciler by its name, if one resource has that kind.
+fn of_name(project: &KubebuilderProject, reconciler: &str) -> Option<(String, String, String)> {
+    let kind = reconciler.strip_suffix("Reconciler")?;
+    let is_meant = |it: &&Resource| it.kind == kind && !it.controllers.is_empty();
+    let mut resources = project.resources.iter().filter(is_meant);
+    let resource = resources.next().filter(|_| resources.next().is_none())?;
+    Some((
+        resource.group.clone(),
+        resource.version.clone(),
+        resource.kind.clone(),
+    ))
+}
+
 /// Adds the controllers: those of the Go code, and those of the `PROJECT` file without code.
 fn controllers(
     project: &KubebuilderProject,
@@ -263,6 +276,7 @@ fn controllers(
 ) {
     for go in code::controllers(project) {
         let key = go.target.as_ref().and_then(|it| resolve(project, it));
+        let key = key.or_else(|| of_name(project, &go.reconciler));
         let Some((group, version, kind)) = key else {
             let what = format!(
                 "{} at {}: its `For(...)` is not a kind that is known here",

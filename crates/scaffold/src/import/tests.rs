@@ -112,6 +112,23 @@ fn a_kind_in_two_groups_has_two_modules() {
 }
 
 #[test]
+fn a_controller_is_found_by_the_name_of_its_type() {
+    let resources = "- {api: {crdVersion: v1}, controller: true, domain: example.com, group: g, kind: Bar, version: v1}\n";
+    let crd = crd("g.example.com", "Bar", "Namespaced");
+    let code = "package c\nfunc (r *BarReconciler) Reconcile() error {\n\treturn work()\n}\n";
+    let files = [
+        ("config/crd/bases/bar.yaml", crd.as_str()),
+        ("controllers/bar_controller.go", code),
+    ];
+    let (tree, unported) = import(&project("", resources, &files));
+    let bar = tree.get("src/bar.rs").unwrap();
+    assert!(bar.contains("    //     return work()\n"), "{bar}");
+    let expected =
+        "src/bar.rs: what controller watches and owns: its SetupWithManager was not found";
+    assert_eq!(unported[0], expected);
+}
+
+#[test]
 fn markers_are_the_permissions_without_a_role() {
     let code = "package c
 // +kubebuilder:rbac:groups=core,resources=secrets;configmaps,verbs=get;list

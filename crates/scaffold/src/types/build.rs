@@ -378,6 +378,7 @@ impl Builder {
                 None => names::in_case(&variant, "camelCase"),
             };
             variants.push(Variant {
+                arguments: Vec::new(),
                 is_renamed: json != *value,
                 name: variant,
                 json: (*value).to_owned(),
@@ -450,6 +451,7 @@ fn enumeration(name: &str, description: Option<String>, schema: Schema<'_>) -> I
         .collect();
     let case = names::case(&named);
     let variants = named.into_iter().map(|(name, json)| Variant {
+        arguments: Vec::new(),
         is_renamed: case.is_none() && name != json,
         name,
         json,

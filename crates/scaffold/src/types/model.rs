@@ -124,6 +124,8 @@ pub(super) struct Variant {
     pub(super) data: Option<Ty>,
     /// Whether the JSON value is not the name in the case of the enum.
     pub(super) is_renamed: bool,
+    /// Arguments of `#[opkit(...)]` besides the name.
+    pub(super) arguments: Vec<String>,
 }
 
 /// Value of a schema: its type, and the arguments that its position needs.

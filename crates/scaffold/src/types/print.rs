@@ -65,9 +65,10 @@ fn field(field: &Field) -> String {
 
 fn variant(variant: &Variant) -> String {
     let mut text = docs(variant.description.as_deref(), "    ");
-    if variant.is_renamed {
-        let _ = writeln!(text, "    #[opkit(rename = {})]", literal(&variant.json));
-    }
+    let rename = format!("rename = {}", literal(&variant.json));
+    let rename = variant.is_renamed.then_some(rename);
+    let arguments = rename.into_iter().chain(variant.arguments.iter().cloned());
+    text += &opkit(&arguments.collect::<Vec<_>>(), "    ");
     let data = variant.data.as_ref().map(|ty| format!("({})", ty.rust()));
     let _ = writeln!(text, "    {}{},", variant.name, data.unwrap_or_default());
     text

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kind;
-use super::model::{Body, Field, Item, Model, Root, Ty};
+use super::model::{Body, Field, Item, Model, Root, Ty, Variant};
 use super::print;
 
 /// Arguments of a kind that its versions take from the hub, or that versions do not have.
@@ -101,7 +101,7 @@ impl Model<'_> {
         let shared: Vec<String> = pair.shared.iter().map(|it| (*it).to_owned()).collect();
         let paired: Vec<(Item, Option<Item>)> = (self.items.iter())
             .filter(|item| !pair.is_shared(&item.name))
-            .map(|item| (item.clone(), pair.hub_struct(&item.name).cloned()))
+            .map(|item| (item.clone(), pair.hub_type(&item.name).cloned()))
             .collect();
         for (item, hub) in paired {
             code.push('\n');
@@ -173,11 +173,15 @@ impl<'a> Pair<'a> {
         self.shared.contains(name)
     }
 
-    /// Returns the struct of the hub that a struct of the version corresponds to.
-    fn hub_struct(&self, name: &str) -> Option<&'a Item> {
-        let is_struct = |item: &&&Item| matches!(item.body, Body::Struct(_));
-        self.own.get(name).filter(is_struct)?;
-        self.hub.get(name).filter(is_struct).copied()
+    /// Returns the type of the hub that a struct or an enum of the version corresponds to.
+    fn hub_type(&self, name: &str) -> Option<&'a Item> {
+        let (own, hub) = (self.own.get(name)?, self.hub.get(name)?);
+        let is_pair = match (&own.body, &hub.body) {
+            (Body::Struct(_), Body::Struct(_)) => true,
+            (Body::Enum(own), Body::Enum(hub)) => own.iter().chain(hub).all(|it| it.data.is_none()),
+            _ => false,
+        };
+        is_pair.then_some(*hub)
     }
 
     /// Returns the names of the module's types in an item.
@@ -206,16 +210,22 @@ impl<'a> Pair<'a> {
         let mut is_converted = true;
         ty.visit(&mut |ty| {
             if let Ty::Named(name) = ty {
-                is_converted &= self.is_shared(name) || self.hub_struct(name).is_some();
+                is_converted &= self.is_shared(name) || self.hub_type(name).is_some();
             }
         });
         is_converted
     }
 
-    /// Returns a struct of the version with declarations about the struct of the hub.
+    /// Returns a type of the version with declarations about the type of the hub.
     fn version(&self, mut item: Item, hub: &Item, unported: &mut Vec<String>) -> Item {
-        let (Body::Struct(own), Body::Struct(hub)) = (&mut item.body, &hub.body) else {
-            return item;
+        let (own, hub) = match (&mut item.body, &hub.body) {
+            (Body::Struct(own), Body::Struct(hub)) => (own, hub),
+            (Body::Enum(own), Body::Enum(hub)) => {
+                let added = variants(&item.name, own, hub, unported);
+                item.arguments.extend(added);
+                return item;
+            }
+            _ => return item,
         };
         let own_items: Vec<Item> = self.own.values().map(|it| (*it).clone()).collect();
         let mut matched = BTreeSet::new();
@@ -256,6 +266,28 @@ impl<'a> Pair<'a> {
         }
         item
     }
+}
+
+/// Declares the variants that only the version has. Returns the argument for those that only the
+/// hub has.
+fn variants(
+    name: &str,
+    own: &mut [Variant],
+    hub: &[Variant],
+    unported: &mut Vec<String>,
+) -> Option<String> {
+    let is_in = |all: &[Variant], name: &str| all.iter().any(|it| it.name == name);
+    let first = own.first()?.name.clone();
+    let added = hub.iter().filter(|it| !is_in(own, &it.name));
+    let added: Vec<&str> = added.map(|it| it.name.as_str()).collect();
+    unported.extend(added.iter().map(|it| format!("super::{name}::{it}")));
+    let first_of_hub = hub.first()?.name.clone();
+    for variant in own.iter_mut().filter(|it| !is_in(hub, &it.name)) {
+        variant.arguments.push(format!("removed = {first_of_hub}"));
+        unported.push(format!("{name}::{}", variant.name));
+    }
+    let added: Vec<String> = added.iter().map(|it| format!("{it} = {first}")).collect();
+    (!added.is_empty()).then(|| format!("added({})", added.join(", ")))
 }
 
 /// Reports whether a type of this name implements `Default`.
