@@ -4,18 +4,17 @@
 //! Bodies of Go functions become comments, beside a function that does nothing yet. What a person
 //! has to port is listed in [`Imported::unported`] and in the README of the new project.
 
-use std::collections::BTreeSet;
-
 use crate::dependency::Dependency;
 use crate::new::NewProject;
-use crate::render::{self, fill};
+use crate::render::fill;
 use crate::tree::Tree;
-use crate::{Error, Outcome, Result, manifest, names, plural};
+use crate::{Error, Outcome, Result, manifest, names};
 
 mod code;
 mod controller;
 mod go;
 mod kind;
+mod library;
 mod project;
 mod rbac;
 mod sample;
@@ -28,8 +27,7 @@ mod tests;
 pub use project::KubebuilderProject;
 
 use kind::Functions;
-use rbac::Covered;
-use target::{Of, Target};
+use target::Target;
 
 /// Options of the opkit project of a kubebuilder project.
 ///
@@ -101,7 +99,7 @@ impl Import {
             .map(|target| kind::write(project, target, &targets, &mut output))
             .collect();
         let targets: Vec<(&Target<'_>, &Functions)> = targets.iter().zip(&functions).collect();
-        library(project, &targets, &mut output)?;
+        library::write(project, &targets, &mut output)?;
         sample::copy(&project.files, &mut output.tree);
         remarks(project, &mut output);
         self.package(project, &targets, &mut output)?;
@@ -135,15 +133,9 @@ impl Import {
             fill(include_str!("templates/main.rs.txt"), &values),
         );
         let mut test = include_str!("templates/import-test.rs.txt").to_owned();
-        if targets.iter().any(|(target, _)| target.is_dynamic()) {
-            // Its CRD is not there.
-            let start = test.find("\n#[opkit::test]").unwrap_or(test.len());
-            test.truncate(start);
-            test = test.replace("use opkit::prelude::*;\n", "");
-            test = test.replace(
-                "//! Tests of the operator.\n\n\n",
-                "//! Tests of the operator.\n\n",
-            );
+        // A control plane of a test does not have the CRDs of other projects.
+        if !targets.iter().any(|(target, _)| target.is_dynamic()) {
+            test += include_str!("templates/import-test-start.rs.txt");
         }
         tree.insert("tests/operator.rs", fill(&test, &values));
         if let Some(lock_file) = &self.lock_file {
@@ -156,78 +148,6 @@ impl Import {
         tree.insert("README.md", readme);
         Ok(())
     }
-}
-
-/// Adds `src/lib.rs`, with the function `operator()`.
-fn library(
-    project: &KubebuilderProject,
-    targets: &[(&Target<'_>, &Functions)],
-    output: &mut Output,
-) -> Result<()> {
-    let mut covered = Covered::new();
-    let mut links = Vec::new();
-    let has_cluster = |target: &Target<'_>| match &target.of {
-        Of::Own(own) => !own.hub.is_namespaced(),
-        Of::BuiltIn(found) => found.is_cluster,
-        Of::Dynamic { .. } => false,
-    };
-    if project.is_namespaced {
-        let mut watched = targets.iter().filter(|(_, it)| !it.controllers.is_empty());
-        match watched.find(|(target, _)| has_cluster(target)) {
-            None => links.push(".namespaced()".to_owned()),
-            Some((target, _)) => output.unported.push(format!(
-                "src/lib.rs: the operator is not `.namespaced()`, because {} is in no namespace",
-                target.kind
-            )),
-        }
-    }
-    let mut imports = Vec::new();
-    for (target, _) in targets.iter().filter(|(target, _)| target.has_crd()) {
-        let is_same = |(it, _): &&(&Target<'_>, &Functions)| it.has_crd() && it.kind == target.kind;
-        match targets.iter().filter(is_same).count() {
-            1 => {
-                imports.push(format!("use {}::{};\n", target.module, target.kind));
-                links.push(format!(".crd::<{}>()", target.kind));
-            }
-            _ => links.push(format!(".crd::<{}::{}>()", target.module, target.kind)),
-        }
-    }
-    for (target, functions) in targets {
-        for function in &functions.controllers {
-            links.push(format!(".controller({}::{function}())", target.module));
-            covered.insert(target.resource());
-        }
-        let owned = target.controllers.iter().filter_map(|it| it.go.as_ref());
-        for owned in owned.flat_map(|go| &go.owns) {
-            if let Some((group, _, kind)) = target::resolve(project, owned) {
-                covered.insert((group, plural::regular(&kind)));
-            }
-        }
-    }
-    let webhooks = targets.iter().filter(|(_, it)| it.has_webhook);
-    links.extend(webhooks.map(|(target, _)| format!(".webhook({}::webhook())", target.module)));
-    let permissions = rbac::permissions(project, &covered)?;
-    links.extend(permissions.links);
-    let unported = permissions.unported.into_iter();
-    output
-        .unported
-        .extend(unported.map(|it| format!("src/lib.rs: {it}")));
-
-    let root = format!("Operator::new({:?})", project.name());
-    let modules = targets.iter().map(|(target, _)| &target.module);
-    let modules: BTreeSet<String> = modules.map(|it| format!("pub mod {it};\n")).collect();
-    imports.sort();
-    let mut text = "//! An operator, imported from a kubebuilder project.\n\n".to_owned();
-    text.extend(modules);
-    text += "\nuse opkit::prelude::*;\n\n";
-    text.extend(imports.iter().map(String::as_str));
-    text += &format!(
-        "\n/// Returns the whole operator.\npub fn operator() -> Operator {{\n    {}\n}}\n",
-        render::chain(&root, &links, 4)
-    );
-    let text = text.replace("\n\n\n", "\n\n");
-    output.tree.insert("src/lib.rs", text);
-    Ok(())
 }
 
 /// Adds what no other step imports.

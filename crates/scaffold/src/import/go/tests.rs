@@ -98,7 +98,8 @@ fn calls_in_arguments_are_not_calls_of_the_chain() {
 
 #[test]
 fn a_body_of_kubebuilder_is_told_from_one_with_code() {
-    let scaffold = "\n\t_ = logf.FromContext(ctx)\n\n\t// TODO(user): your logic here\n\n\treturn ctrl.Result{}, nil\n";
+    let scaffold =
+        "\n\t_ = logf.FromContext(ctx)\n\n\t// your logic here\n\n\treturn ctrl.Result{}, nil\n";
     assert!(is_scaffold(scaffold));
     assert!(is_scaffold(
         "\n\trobotlog.Info(\"Defaulting\", \"name\", obj.GetName())\n\treturn nil\n"
