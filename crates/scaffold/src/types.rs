@@ -150,7 +150,10 @@ impl<'a> CrdTypes<'a> {
         let root = match definition.has_spec() {
             true => {
                 let (spec, status) = kind::build(definition, &mut builder);
-                Root::Kind { spec, status }
+                Root::Kind {
+                    spec: Box::new(spec),
+                    status: status.map(Box::new),
+                }
             }
             false => {
                 let (items, code) = object::build(definition, &mut builder);

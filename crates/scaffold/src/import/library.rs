@@ -82,7 +82,13 @@ fn covered(project: &KubebuilderProject, targets: &[(&Target<'_>, &Functions)]) 
         let controllers = target.controllers.iter().filter_map(|it| it.go.as_ref());
         for owned in controllers.flat_map(|go| &go.owns) {
             if let Some((group, _, kind)) = target::resolve(project, owned) {
-                covered.insert((group, plural::regular(&kind)));
+                let own = targets
+                    .iter()
+                    .find(|(it, _)| it.group == group && it.kind == kind);
+                covered.insert(match own {
+                    Some((own, _)) => own.resource(),
+                    None => (group, plural::regular(&kind)),
+                });
             }
         }
     }

@@ -42,34 +42,20 @@ pub(super) struct Permissions {
 /// Resources whose permissions follow from the controllers, as group and plural.
 pub(super) type Covered = BTreeSet<(String, String)>;
 
+/// Permission of an operator for resources of one group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Grant {
+    group: String,
+    verbs: Vec<String>,
+    names: Vec<String>,
+    is_cluster: bool,
+}
+
 /// Returns the permissions of `config/rbac/role.yaml` or, if there is none, of the markers.
 pub(super) fn permissions(project: &KubebuilderProject, covered: &Covered) -> Result<Permissions> {
-    let (mut rules, mut permissions) = (Vec::new(), Permissions::default());
-    match project.files.get(ROLE) {
-        Some(text) => {
-            for role in project::yaml(ROLE, text)? {
-                let namespace = role.pointer("/metadata/namespace").and_then(Value::as_str);
-                let is_own = project.is_namespaced
-                    && namespace == Some(format!("{}-system", project.name()).as_str());
-                if let Some(namespace) = namespace.filter(|_| !is_own) {
-                    permissions.unported.push(format!(
-                        "the rules of the Role in the namespace {namespace} hold for all watched namespaces here"
-                    ));
-                }
-                let list = role.get("rules").and_then(Value::as_array);
-                rules.extend(list.into_iter().flatten().map(Rule::of));
-            }
-        }
-        None => {
-            for (_, text) in project.go_files() {
-                let markers = code::markers(text, "rbac");
-                rules.extend(markers.iter().map(Rule::of_marker));
-            }
-        }
-    }
-    // Groups of resources that have the same verbs and names.
-    let mut merged: BTreeMap<(String, Vec<String>, Vec<String>, bool), BTreeSet<String>> =
-        BTreeMap::new();
+    let mut permissions = Permissions::default();
+    let rules = rules(project, &mut permissions.unported)?;
+    let mut grants: BTreeMap<Grant, BTreeSet<String>> = BTreeMap::new();
     for rule in rules {
         if !rule.urls.is_empty() {
             let text = format!("there is no rule for the URLs {}", rule.urls.join(", "));
@@ -79,24 +65,52 @@ pub(super) fn permissions(project: &KubebuilderProject, covered: &Covered) -> Re
         verbs.sort();
         for group in &rule.groups {
             for resource in &rule.resources {
-                if !is_covered(covered, group, resource, &verbs) {
-                    let base = resource.split('/').next().unwrap_or(resource);
-                    let is_cluster =
-                        built_in::is_cluster(group, base) || has_cluster_crd(project, group, base);
-                    let key = (group.clone(), verbs.clone(), rule.names.clone(), is_cluster);
-                    merged.entry(key).or_default().insert(resource.clone());
+                if is_covered(covered, group, resource, &verbs) {
+                    continue;
                 }
+                let base = resource.split('/').next().unwrap_or(resource);
+                let grant = Grant {
+                    group: group.clone(),
+                    verbs: verbs.clone(),
+                    names: rule.names.clone(),
+                    is_cluster: built_in::is_cluster(group, base)
+                        || has_cluster_crd(project, group, base),
+                };
+                grants.entry(grant).or_default().insert(resource.clone());
             }
         }
     }
-    permissions.links = merged
-        .iter()
-        .map(|((group, verbs, names, is_cluster), resources)| {
-            let resources: Vec<String> = resources.iter().cloned().collect();
-            link(group, &resources, verbs, names, *is_cluster)
-        })
-        .collect();
+    let links = grants.iter().map(|(grant, resources)| {
+        let resources: Vec<String> = resources.iter().cloned().collect();
+        link(grant, &resources)
+    });
+    permissions.links = links.collect();
     Ok(permissions)
+}
+
+/// Returns the rules of the role, or of the markers.
+fn rules(project: &KubebuilderProject, unported: &mut Vec<String>) -> Result<Vec<Rule>> {
+    let mut rules = Vec::new();
+    let Some(text) = project.files.get(ROLE) else {
+        for (_, text) in project.go_files() {
+            let markers = code::markers(text, "rbac");
+            rules.extend(markers.iter().map(Rule::of_marker));
+        }
+        return Ok(rules);
+    };
+    for role in project::yaml(ROLE, text)? {
+        let namespace = role.pointer("/metadata/namespace").and_then(Value::as_str);
+        let own = format!("{}-system", project.name());
+        let is_own = project.is_namespaced && namespace == Some(own.as_str());
+        if let Some(namespace) = namespace.filter(|_| !is_own) {
+            unported.push(format!(
+                "the rules of the Role in the namespace {namespace} hold for all watched namespaces here"
+            ));
+        }
+        let list = role.get("rules").and_then(Value::as_array);
+        rules.extend(list.into_iter().flatten().map(Rule::of));
+    }
+    Ok(rules)
 }
 
 fn has_cluster_crd(project: &KubebuilderProject, group: &str, plural: &str) -> bool {
@@ -158,18 +172,18 @@ impl Rule {
 }
 
 /// Returns a call of `Operator::rule` in a chain, as rustfmt formats it.
-fn link(
-    group: &str,
-    resources: &[String],
-    verbs: &[String],
-    names: &[String],
-    is_cluster: bool,
-) -> String {
+fn link(grant: &Grant, resources: &[String]) -> String {
+    let Grant {
+        group,
+        verbs,
+        names,
+        is_cluster,
+    } = grant;
     let mut suffixes = Vec::new();
     if !names.is_empty() {
         suffixes.push(format!(".named({})", array(names, 16)));
     }
-    if is_cluster {
+    if *is_cluster {
         suffixes.push(".cluster_scoped()".to_owned());
     }
     let flat = format!("{group:?}, {}, {}", flat(resources), self::flat(verbs));

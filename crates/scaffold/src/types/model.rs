@@ -150,7 +150,10 @@ pub(crate) struct Model<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Root {
     /// Spec and status of a kind.
-    Kind { spec: Item, status: Option<Item> },
+    Kind {
+        spec: Box<Item>,
+        status: Option<Box<Item>>,
+    },
     /// Objects with other fields, as source.
     Object { items: Vec<Item>, code: String },
 }
@@ -171,7 +174,9 @@ impl Model<'_> {
     /// Returns the paths that the types import.
     pub(crate) fn imports(&self) -> Vec<&'static str> {
         let own: Vec<&Item> = match &self.root {
-            Root::Kind { spec, status } => std::iter::once(spec).chain(status).collect(),
+            Root::Kind { spec, status } => {
+                std::iter::once(&**spec).chain(status.as_deref()).collect()
+            }
             Root::Object { items, .. } => items.iter().collect(),
         };
         let mut paths = match &self.root {

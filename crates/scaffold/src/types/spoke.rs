@@ -82,14 +82,14 @@ impl Model<'_> {
         }
         let is_own = |text: &&String| !OF_HUB.iter().any(|name| text.starts_with(name));
         attribute.extend(spec.attribute.iter().filter(is_own).cloned());
-        let mut spec = pair.version(spec, hub_spec, &mut unported);
+        let mut spec = pair.version(*spec, hub_spec, &mut unported);
         spec.attribute = attribute;
         spec.arguments.retain(|text| is_own(&text));
         code += &print::item(&spec, "opkit::version");
         printed.push(spec);
         if let Some((status, hub_status)) = own_status {
             let is_status = kind::is_status(&status);
-            let mut status = pair.version(status, hub_status, &mut unported);
+            let mut status = pair.version(*status, hub_status, &mut unported);
             status.attribute = vec![format!("of = super::{kind}Status")];
             if is_status {
                 status.attribute.push("status".to_owned());

@@ -29,13 +29,13 @@ fn rules_are_formatted_whatever_their_length() {
             for names in [&[][..], &["one"]] {
                 for group in ["", "rbac.authorization.k8s.io"] {
                     for is_cluster in [false, true] {
-                        links.push(link(
-                            group,
-                            &texts(resources),
-                            &texts(verbs),
-                            &texts(names),
+                        let grant = Grant {
+                            group: group.to_owned(),
+                            verbs: texts(verbs),
+                            names: texts(names),
                             is_cluster,
-                        ));
+                        };
+                        links.push(link(&grant, &texts(resources)));
                     }
                 }
             }
