@@ -81,19 +81,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let target = metadata.target_directory.as_std_path();
     let mut is_success = true;
     // These suites need no server.
-    let is_static = |suite: &Suite| matches!(suite, Suite::ControllerGen | Suite::CrdUpgrades);
+    let is_static = |suite: &Suite| {
+        matches!(
+            suite,
+            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import
+        )
+    };
     let (printing, suites): (Vec<Suite>, Vec<Suite>) =
         (args.suites.iter()).partition(|it| is_static(it));
     for suite in printing {
         is_success &= match suite {
             Suite::CrdUpgrades => crd_upgrades::run(root, target)?,
+            Suite::Import => import::run(root, target)?,
             _ => controller_gen::run(root, target)?,
         };
     }
     if suites.is_empty() {
         return Ok(exit_code(is_success));
     }
-    let command = build(root, target)?;
+    let command = build(root, target, "release")?;
     let setup = Setup {
         directory: target.join("compat"),
         assets: assets(&command, target)?,
@@ -107,10 +113,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for suite in &suites {
         is_success &= match suite {
             // These suites have run above.
-            Suite::ControllerGen | Suite::CrdUpgrades => true,
+            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import => true,
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
             Suite::Kubebuilder => kubebuilder::run(&setup)?,
-            Suite::Import => import::run(&setup, root)?,
             Suite::Helm => helm::run(&setup)?,
             Suite::Kopf => kopf::run(&setup)?,
         };
@@ -125,17 +130,22 @@ fn exit_code(is_success: bool) -> ExitCode {
     }
 }
 
-/// Builds the `opkit` command in release mode. Returns its path.
-fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+/// Builds the `opkit` command with a profile: `release`, or `dev` if its speed does not matter.
+/// Returns its path.
+fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf> {
     let status = Command::new("cargo")
-        .args(["build", "--quiet", "--release", "--package", "opkit-cli"])
-        .arg("--target-dir")
+        .args(["build", "--quiet", "--package", "opkit-cli"])
+        .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .current_dir(root)
         .status()
         .context("cannot run cargo build")?;
     ensure!(status.success(), "cargo build of the command failed");
-    Ok(target.join("release/opkit"))
+    let folder = match profile {
+        "dev" => "debug",
+        profile => profile,
+    };
+    Ok(target.join(folder).join("opkit"))
 }
 
 /// Writes the stand-ins. Returns their directory.

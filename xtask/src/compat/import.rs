@@ -11,15 +11,16 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Setup, kubebuilder};
+use super::kubebuilder;
 
 /// Project of the unit tests of the import.
 const SHOP: &str = "crates/scaffold/src/import/shop";
 
 /// Imports the projects, and prints a line for each. Returns whether all are as expected.
-pub(super) fn run(setup: &Setup, root: &Path) -> Result<bool> {
-    let source = kubebuilder::scaffolded(setup)?;
-    let directory = setup.directory.join("import");
+pub(super) fn run(root: &Path, target: &Path) -> Result<bool> {
+    let command = super::build(root, target, "dev")?;
+    let source = kubebuilder::scaffolded(&target.join("compat"))?;
+    let directory = target.join("compat/import");
     let mut projects = Vec::new();
     for name in kubebuilder::PROJECTS {
         projects.push(source.join("testdata").join(name));
@@ -29,7 +30,7 @@ pub(super) fn run(setup: &Setup, root: &Path) -> Result<bool> {
     let mut is_success = true;
     for project in projects {
         let name = project.file_name().unwrap_or_default().to_string_lossy();
-        match check(setup, root, &directory, &project) {
+        match check(&command, root, target, &directory, &project) {
             Ok(result) => println!("import {name}: {result}"),
             Err(error) => {
                 is_success = false;
@@ -41,13 +42,19 @@ pub(super) fn run(setup: &Setup, root: &Path) -> Result<bool> {
 }
 
 /// Imports a project, and runs its tests. Returns what was found.
-fn check(setup: &Setup, root: &Path, directory: &Path, project: &Path) -> Result<String> {
+fn check(
+    command: &Path,
+    root: &Path,
+    target: &Path,
+    directory: &Path,
+    project: &Path,
+) -> Result<String> {
     let name = project.file_name().context("the project has no name")?;
     let out = directory.join("opkit").join(name);
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| format!("cannot remove {}", out.display()))?;
     }
-    let mut import = Command::new(&setup.command);
+    let mut import = Command::new(command);
     import.arg("import").arg(project).arg("--out").arg(&out);
     import
         .arg("--opkit")
@@ -59,14 +66,13 @@ fn check(setup: &Setup, root: &Path, directory: &Path, project: &Path) -> Result
         .filter(|line| line.starts_with("   port "))
         .count();
 
-    // One target directory, so that the library is compiled once.
-    let target = directory.join("target");
+    // The target directory of this repository, so that the library is compiled once.
     let cargo = |arguments: &[&str]| {
         let mut cargo = Command::new("cargo");
         cargo
             .args(arguments)
             .current_dir(&out)
-            .env("CARGO_TARGET_DIR", &target);
+            .env("CARGO_TARGET_DIR", target);
         output(&mut cargo, &format!("cargo {}", arguments.join(" ")))
     };
     cargo(&["fmt", "--check"])?;
@@ -79,11 +85,11 @@ fn check(setup: &Setup, root: &Path, directory: &Path, project: &Path) -> Result
     let passed: usize = passed.sum();
     ensure!(passed > 0, "cargo test ran no tests");
 
-    let mut manifests = Command::new(&setup.command);
+    let mut manifests = Command::new(command);
     manifests
         .arg("manifests")
         .current_dir(&out)
-        .env("CARGO_TARGET_DIR", &target);
+        .env("CARGO_TARGET_DIR", target);
     let manifests = output(&mut manifests, "opkit manifests")?;
     let ours = equal::crds(&String::from_utf8_lossy(&manifests.stdout))?;
     let originals = originals(project)?;

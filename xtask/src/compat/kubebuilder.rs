@@ -28,7 +28,7 @@ const SCRIPT: &str = "test/testdata/generate.sh";
 /// Scaffolds the projects, runs their tests, and prints a line for each package. Returns whether
 /// all tests passed on the stand-ins.
 pub(super) fn run(setup: &Setup) -> Result<bool> {
-    let source = scaffolded(setup)?;
+    let source = scaffolded(&setup.directory)?;
     let mut report = Report::new(MODULE, &[]);
     for project in PROJECTS {
         let directory = source.join("testdata").join(project);
@@ -42,9 +42,9 @@ pub(super) fn run(setup: &Setup) -> Result<bool> {
     Ok(report.finish())
 }
 
-/// Returns the directory of the module, in which the projects are scaffolded.
-pub(super) fn scaffolded(setup: &Setup) -> Result<PathBuf> {
-    let source = setup.directory.join("kubebuilder");
+/// Returns the copy of the module in a directory, in which the projects are scaffolded.
+pub(super) fn scaffolded(directory: &Path) -> Result<PathBuf> {
+    let source = directory.join("kubebuilder");
     module::copy(MODULE, &source)?;
     scaffold(&source)?;
     Ok(source)

@@ -72,13 +72,10 @@ fn one(
 ) {
     let (kind, words) = (&target.kind, names::words(&target.kind));
     let reconcile = reconcile_name(function);
-    let name = planned
-        .name
-        .as_deref()
-        .filter(|name| *name != kind.to_lowercase());
+    let name = controller_name(target, targets, planned, function);
     let mut links: Vec<String> = name
+        .iter()
         .map(|name| format!(".named({name:?})"))
-        .into_iter()
         .collect();
     let mut seen = BTreeSet::new();
     for owned in planned.go.iter().flat_map(|go| &go.owns) {
@@ -106,7 +103,8 @@ fn one(
         true => format!("Controller::dynamic(kind(), {reconcile})"),
         false => format!("Controller::new({reconcile})"),
     };
-    let named = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+    let named = name.map(|name| format!(" `{name}`"));
+    let named = named.unwrap_or_default();
     text.code += &format!(
         "\n/// Returns the controller{named}: {} {words} is reconciled when it changes.\npub fn {function}() -> AnyController {{\n",
         article(&words)
@@ -148,6 +146,25 @@ fn one(
         }
     }
     text.code += "    Ok(Action::await_change())\n}\n";
+}
+
+/// Returns the name of a controller, unless it is that of the kind and no other controller has it.
+fn controller_name(
+    target: &Target<'_>,
+    targets: &[Target<'_>],
+    planned: &Planned,
+    function: &str,
+) -> Option<String> {
+    let default = target.kind.to_lowercase();
+    let is_first = function == "controller";
+    let is_alone = targets.iter().filter(|it| it.kind == target.kind).count() == 1;
+    match &planned.name {
+        Some(name) if *name == default && is_first && is_alone => None,
+        Some(name) if *name != default => Some(name.clone()),
+        _ if !is_first => Some(format!("{default}-{}", function.replace('_', "-"))),
+        _ if !is_alone => Some(target.module.replace('_', "-")),
+        _ => None,
+    }
 }
 
 /// Returns the name of an owned type in the module, and adds its import.

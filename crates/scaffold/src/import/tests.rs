@@ -129,6 +129,26 @@ fn a_controller_is_found_by_the_name_of_its_type() {
 }
 
 #[test]
+fn controllers_without_names_get_different_ones() {
+    let resources = "- {api: {crdVersion: v1}, controller: true, domain: example.com, group: g, kind: Bar, path: x, version: v1}\n";
+    let (own, other) = (
+        crd("g.example.com", "Bar", "Namespaced"),
+        crd("h.example.com", "Bar", "Namespaced"),
+    );
+    let code = "package c\nimport v1 \"x\"\nfunc (r *A) Reconcile() error {\n}\nfunc (r *A) SetupWithManager() {\n\tb.For(&v1.Bar{})\n}\n";
+    let files = [
+        ("config/crd/bases/bar.yaml", own.as_str()),
+        ("config/crd/bases/other.yaml", other.as_str()),
+        ("controllers/a.go", code),
+        ("controllers/b.go", code),
+    ];
+    let (tree, _) = import(&project("", resources, &files));
+    let bar = tree.get("src/g_bar.rs").unwrap();
+    assert!(bar.contains(".named(\"g-bar\")"), "{bar}");
+    assert!(bar.contains(".named(\"bar-controller-2\")"), "{bar}");
+}
+
+#[test]
 fn markers_are_the_permissions_without_a_role() {
     let code = "package c
 // +kubebuilder:rbac:groups=core,resources=secrets;configmaps,verbs=get;list

@@ -49,7 +49,9 @@ fn name(crd: &Value) -> String {
 /// servers set, the conversion, which kubebuilder adds in a patch, and the fields of every object,
 /// which API servers add. The versions, required fields and values of enums are sorted.
 fn normalized(mut crd: Value) -> Value {
-    crd["metadata"] = Value::Null;
+    if let Some(fields) = crd.as_object_mut() {
+        fields.remove("metadata");
+    }
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else {
         return crd;
     };
@@ -58,7 +60,7 @@ fn normalized(mut crd: Value) -> Value {
         names.remove("listKind");
     }
     if let Some(versions) = spec.get_mut("versions").and_then(Value::as_array_mut) {
-        versions.sort_by_key(|version| version["name"].to_string());
+        versions.sort_by_key(|version| version.get("name").map(Value::to_string));
         for version in versions {
             let fields = version.pointer_mut("/schema/openAPIV3Schema/properties");
             if let Some(fields) = fields.and_then(Value::as_object_mut) {
