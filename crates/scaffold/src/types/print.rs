@@ -27,12 +27,12 @@ pub(super) fn item(item: &Item, attribute: &str) -> String {
             let _ = writeln!(text, "pub struct {name} {{}}");
         }
         Body::Struct(fields) => {
-            let _ = writeln!(text, "pub struct {name} {{");
+            text += &start(&format!("pub struct {name}"));
             text.extend(fields.iter().map(field));
             text += "}\n";
         }
         Body::Enum(variants) => {
-            let _ = writeln!(text, "pub enum {name} {{");
+            text += &start(&format!("pub enum {name}"));
             text.extend(variants.iter().map(variant));
             text += "}\n";
         }
@@ -56,11 +56,28 @@ fn field(field: &Field) -> String {
         false => field.ty.rust(),
     };
     let line = format!("    pub {}: {ty},", field.name);
-    let _ = match line.chars().count() <= WIDTH {
-        true => writeln!(text, "{line}"),
-        false => writeln!(text, "    pub {}:\n        {ty},", field.name),
+    let below = format!("        {ty},");
+    let argument = ty.split_once('<').zip(ty.strip_suffix('>'));
+    let _ = match argument {
+        _ if line.chars().count() <= WIDTH => writeln!(text, "{line}"),
+        Some(((outer, _), inner)) if below.chars().count() > WIDTH && outer != "BTreeMap" => {
+            let inner = inner.get(outer.len().saturating_add(1)..);
+            let inner = inner.unwrap_or_default();
+            let name = &field.name;
+            writeln!(text, "    pub {name}: {outer}<\n        {inner},\n    >,")
+        }
+        _ => writeln!(text, "    pub {}:\n{below}", field.name),
     };
     text
+}
+
+/// Returns the first line of a type, whose brace is on a line of its own after a long name.
+fn start(line: &str) -> String {
+    let space = match line.chars().count().saturating_add(2) <= WIDTH {
+        true => " ",
+        false => "\n",
+    };
+    format!("{line}{space}{{\n")
 }
 
 fn variant(variant: &Variant) -> String {

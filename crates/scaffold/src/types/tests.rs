@@ -281,6 +281,18 @@ fn parts_that_the_attributes_do_not_have_are_notes() {
 }
 
 #[test]
+fn long_names_are_formatted() {
+    let (one, two) = ("a".repeat(60), "b".repeat(35));
+    let leaf = json!({"type": "object", "properties": {"c": {"type": "string"}}});
+    let list = json!({"type": "array", "items": leaf});
+    let inner =
+        json!({"type": "object", "properties": {two.clone(): leaf, format!("{two}s"): list}});
+    let enumeration = json!({"type": "string", "enum": ["A", "B"]});
+    let other = json!({"type": "object", "properties": {two: enumeration}});
+    generate(json!({one.clone(): inner, format!("{one}b"): other}), &[]);
+}
+
+#[test]
 fn code_in_a_description_is_no_test_of_the_documentation() {
     let (code, _) = generate(
         json!({"a": {"type": "string", "description": "An example:\n\n    a: 1\n\n```\nb: 2\n```\nand\n```yaml\nc: 3"}}),
