@@ -152,6 +152,8 @@ pub(super) struct GoWebhook {
     pub(super) validate_create: Vec<Body>,
     pub(super) validate_update: Vec<Body>,
     pub(super) validate_delete: Vec<Body>,
+    /// Other functions of a file, with its path.
+    pub(super) functions: Vec<String>,
     /// Arguments of the markers, for mutating webhooks and for validating ones.
     pub(super) markers: Vec<BTreeMap<String, String>>,
 }
@@ -168,20 +170,28 @@ pub(super) fn webhook(project: &KubebuilderProject, resource: &Resource, found: 
         if !is_file || !is_of() {
             continue;
         }
+        let mut others = Vec::new();
         for function in go::functions(text) {
             let is_of = function
                 .receiver
                 .is_some_and(|it| it.starts_with(&resource.kind));
             let bodies = match function.name {
-                "Default" => &mut found.default,
-                "ValidateCreate" => &mut found.validate_create,
-                "ValidateUpdate" => &mut found.validate_update,
-                "ValidateDelete" => &mut found.validate_delete,
-                _ => continue,
+                "Default" if is_of => &mut found.default,
+                "ValidateCreate" if is_of => &mut found.validate_create,
+                "ValidateUpdate" if is_of => &mut found.validate_update,
+                "ValidateDelete" if is_of => &mut found.validate_delete,
+                name if name.ends_with("WebhookWithManager") => continue,
+                name => {
+                    others.push(name);
+                    continue;
+                }
             };
-            if is_of {
-                bodies.push(Body::of(path, &function));
-            }
+            bodies.push(Body::of(path, &function));
+        }
+        if !others.is_empty() {
+            found
+                .functions
+                .push(format!("{} of {path}", others.join(", ")));
         }
         found.markers.extend(markers(text, "webhook"));
     }

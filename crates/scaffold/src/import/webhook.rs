@@ -86,6 +86,10 @@ pub(super) fn text(target: &Target<'_>, webhook: &PlannedWebhook) -> Text {
         comments(target, "check_delete", &go.validate_delete, &mut text);
         text.code += "    Admission::allowed()\n}\n";
     }
+    let functions = go.functions.iter();
+    let file = target.file();
+    text.unported
+        .extend(functions.map(|it| format!("{file}: what the webhook calls: {it}")));
     text
 }
 
