@@ -12,6 +12,7 @@ use crate::arguments::{self, Argument, ELEMENT, FIELD, SPEC_FIELD};
 use crate::cel::ScopeField;
 use crate::column::Column;
 use crate::default;
+use crate::docs;
 use crate::keywords::{Keywords, Rule};
 use crate::names;
 use crate::types::{self, Class};
@@ -132,6 +133,7 @@ impl Field {
         parsed.is_absent |= role == Role::Status;
         let docs = field.attrs.iter().filter(|it| it.path().is_ident("doc"));
         parsed.docs = docs.cloned().collect();
+        docs::keep_heading(&mut field.attrs);
         let serde = parsed.serde(of, class, is_required, role);
         field.attrs.push(serde);
         if parsed.keywords.replaces_schema {

@@ -9,6 +9,7 @@ mod cel;
 mod column;
 mod default;
 mod derives;
+mod docs;
 mod errors;
 mod field;
 mod keywords;

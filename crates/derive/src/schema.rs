@@ -17,6 +17,7 @@ use crate::arguments::{self, Argument, SCHEMA, STRUCT};
 use crate::cel::Scope;
 use crate::column::Column;
 use crate::derives::Derives;
+use crate::docs;
 use crate::errors::Errors;
 use crate::field::{Field, Role, info, reject_foreign};
 use crate::keywords::{Keywords, Rule};
@@ -187,6 +188,7 @@ impl Struct {
         let needs_default = self.role == Role::Status || self.derives.has("Default");
         self.derives.remove("Default");
         let derives = self.derives.tokens(&[]);
+        docs::keep_heading(&mut self.input.attrs);
         let Self {
             input, fields, own, ..
         } = &self;

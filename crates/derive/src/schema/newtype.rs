@@ -7,6 +7,7 @@ use syn::{Data, DeriveInput, Error, Fields, parse_quote};
 
 use crate::arguments::{self, ELEMENT, NEWTYPE};
 use crate::derives::Derives;
+use crate::docs;
 use crate::field::{check_map_keys, check_type, info, reject_foreign};
 use crate::keywords::Keywords;
 use crate::types::{self, Class};
@@ -68,6 +69,7 @@ pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
     let item = types::element(&field.ty);
     check_map_keys(&own, item)?;
     let key_checks = info::key_checks(&own, &field.ty);
+    docs::keep_heading(&mut input.attrs);
     let derives = Derives::take(&mut input.attrs)?.tokens(&[]);
     let [own, items, values] = [&own, &items, &values].map(Keywords::tokens);
     Ok(quote! {

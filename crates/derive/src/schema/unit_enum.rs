@@ -6,6 +6,7 @@ use syn::{Data, Error, parse_quote};
 
 use super::variant::Enum;
 use crate::derives::Derives;
+use crate::docs;
 use crate::errors::Errors;
 use crate::names;
 
@@ -43,6 +44,7 @@ pub(super) fn expand(parsed: Enum) -> syn::Result<TokenStream> {
         true => &["PartialEq", "Eq"],
         false => &["Copy", "PartialEq", "Eq"],
     };
+    docs::keep_heading(&mut input.attrs);
     let derives = Derives::take(&mut input.attrs)?.tokens(more);
     let own = own.tokens();
     Ok(quote! {

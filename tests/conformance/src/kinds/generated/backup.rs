@@ -96,6 +96,9 @@ pub struct BackupSpec {
     pub power: Option<BackupPower>,
     #[opkit(allow_float, min = 0.5)]
     pub ratio: Option<f64>,
+    /// # Where it runs
+    ///
+    /// A region.
     #[opkit(pattern = r"^[a-z]+\d$")]
     #[opkit(rule("self == oldSelf", message = "region is immutable"))]
     #[opkit(title = "Region", example = "eu")]
