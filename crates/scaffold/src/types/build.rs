@@ -147,6 +147,15 @@ impl Builder {
         if schema.enum_values().is_none() {
             arguments::values(schema, &mut arguments);
         }
+        if let (Ty::Integer { rust: format } | Ty::Float { rust: format }, None, true) =
+            (&ty, schema.text("format"), at.is_element)
+        {
+            let format = match *format {
+                "i64" => "int64",
+                _ => "double",
+            };
+            self.note(at.path, &format!("the format {format} is added"));
+        }
         let is_own = at.is_element && matches!(&ty, Ty::Named(_)) && census::is_struct(schema);
         if !is_own {
             arguments::limits(schema, &ty, &mut arguments);
@@ -385,6 +394,16 @@ impl Builder {
                 description: property.and_then(Schema::description),
                 data,
             });
+        }
+        if union.is_reworded {
+            let what = "the rules of the alternatives have another form";
+            self.note(at.path, what);
+        }
+        if let Some(tag) = union.tag
+            && schema.property(tag).and_then(Schema::description).is_some()
+        {
+            let path = format!("{}.{tag}", at.path);
+            self.note(&path, "the keyword description is left out");
         }
         let tag = union.tag.map(|tag| format!("union = {}", literal(tag)));
         Item {

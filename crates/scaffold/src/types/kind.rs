@@ -143,7 +143,7 @@ pub(super) fn build(definition: Definition<'_>, builder: &mut Builder) -> (Item,
     if let (Some(object), true) = (&of_object, of_object != of_spec) {
         attribute.push(format!("description = {}", literal(object)));
     }
-    let description = of_spec.or(of_object);
+    let description = of_spec;
     let (mut fields, mut more) = (Vec::new(), Vec::new());
     if let Some(spec) = root.property("spec") {
         of_struct(spec, ".spec", builder, &mut arguments);

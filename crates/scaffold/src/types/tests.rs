@@ -253,6 +253,63 @@ fn a_discriminated_union_has_a_rule_for_each_field() {
 }
 
 #[test]
+fn other_rules_for_the_alternatives_are_notes() {
+    let notes = |rule: Value| {
+        let (_, notes) = generate(
+            json!({"filter": {
+                "type": "object",
+                "required": ["type"],
+                "properties": {
+                    "type": {"type": "string", "enum": ["None", "Mirror"], "description": "Type."},
+                    "mirror": {"type": "object"},
+                },
+                "x-kubernetes-validations": [rule],
+            }}),
+            &[],
+        );
+        notes
+    };
+    let tag = ".spec.filter.type: the keyword description is left out";
+    let rules = ".spec.filter: the rules of the alternatives have another form";
+    let own = json!({
+        "rule": "(self.type == 'Mirror') == has(self.mirror)",
+        "message": "mirror must be set if type is Mirror, and only then",
+        "fieldPath": ".mirror",
+    });
+    assert_eq!(notes(own), [tag]);
+    let other = json!({"rule": "self.type == 'Mirror' ? has(self.mirror) : !has(self.mirror)"});
+    assert_eq!(notes(other), [rules, tag]);
+}
+
+#[test]
+fn the_format_of_an_item_without_one_is_a_note() {
+    let (code, notes) = generate(
+        json!({
+            "a": {"type": "array", "items": {"type": "integer"}},
+            "b": {"type": "array", "items": {"type": "integer", "format": "int64"}},
+        }),
+        &[],
+    );
+    assert!(
+        code.contains("pub a: Vec<i64>,\n    pub b: Vec<i64>,"),
+        "{code}"
+    );
+    assert_eq!(notes, [".spec.a[*]: the format int64 is added"]);
+}
+
+#[test]
+fn a_spec_without_a_description_does_not_get_that_of_the_object() {
+    let mut crd = crd(json!({}), &[]);
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = json!("A robot.");
+    let source = CrdTypes::new(&crd).generate().unwrap().source;
+    assert!(
+        source.contains("    description = \"A robot.\"\n)]\npub struct"),
+        "{source}"
+    );
+    assert!(!source.contains("/// A robot."), "{source}");
+}
+
+#[test]
 fn parts_that_the_attributes_do_not_have_are_notes() {
     let (code, notes) = generate(
         json!({

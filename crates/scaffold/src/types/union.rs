@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::names;
 use super::schema::Schema;
@@ -17,6 +17,29 @@ pub(super) struct Union<'a> {
     pub(super) members: Vec<(&'a str, Option<&'a str>)>,
     /// Rules that are not about the alternatives.
     pub(super) rest: Vec<&'a Value>,
+    /// Whether the macro writes the rules about the alternatives in another form.
+    pub(super) is_reworded: bool,
+}
+
+/// Returns the rules that the macro writes for the alternatives.
+fn written(tag: Option<&str>, members: &[(&str, Option<&str>)]) -> Vec<Value> {
+    let Some(tag) = tag else {
+        let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+        let tests: Vec<String> = names.iter().map(|it| format!("has(self.{it})")).collect();
+        let rule = format!("[{}].filter(x,x==true).size() == 1", tests.join(","));
+        let fields = names.join(" ");
+        let message = format!("exactly one of the fields in [{fields}] must be set");
+        return vec![json!({ "rule": rule, "message": message })];
+    };
+    let rule = |(value, field): &(&str, Option<&str>)| {
+        let field = (*field)?;
+        Some(json!({
+            "rule": format!("(self.{tag} == '{value}') == has(self.{field})"),
+            "message": format!("{field} must be set if {tag} is {value}, and only then"),
+            "fieldPath": format!(".{field}"),
+        }))
+    };
+    members.iter().filter_map(rule).collect()
 }
 
 /// Returns the union that a schema describes, or `None` if it describes none.
@@ -41,20 +64,22 @@ fn untagged(schema: Schema<'_>) -> Option<Union<'_>> {
         return None;
     }
     let all: Vec<&str> = schema.properties()?.keys().map(String::as_str).collect();
-    let members = all.iter().map(|name| (*name, Some(*name))).collect();
+    let members: Vec<_> = all.iter().map(|name| (*name, Some(*name))).collect();
+    let written = written(None, &members);
     let rules = schema.list("x-kubernetes-validations");
     let is_about_all = |rule: &&Value| {
         let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
         fields_of_one_of(text).is_some_and(|fields| same(&fields, &all))
     };
-    let union = |rest| Union {
+    let union = |rest, is_reworded| Union {
         tag: None,
         members,
         rest,
+        is_reworded,
     };
     if let Some(found) = rules.iter().find(is_about_all) {
         let rest = rules.iter().filter(|rule| !std::ptr::eq(*rule, found));
-        return Some(union(rest.collect()));
+        return Some(union(rest.collect(), written != [found.clone()]));
     }
     let alternatives = schema.list("oneOf").iter().map(|alternative| {
         let required = Schema(alternative).texts("required");
@@ -68,7 +93,7 @@ fn untagged(schema: Schema<'_>) -> Option<Union<'_>> {
     });
     let fields: Option<Vec<String>> = alternatives.collect();
     let fields = fields.filter(|fields| same(fields, &all))?;
-    (!fields.is_empty()).then(|| union(rules.iter().collect()))
+    (!fields.is_empty()).then(|| union(rules.iter().collect(), true))
 }
 
 fn same(fields: &[String], all: &[&str]) -> bool {
@@ -114,12 +139,16 @@ fn tagged(schema: Schema<'_>) -> Option<Union<'_>> {
     if fields == 0 || fields.saturating_add(1) != properties.len() {
         return None;
     }
-    let rest = rules.iter().enumerate();
-    let rest = rest.filter(|(at, _)| !used.contains(at));
+    let (replaced, rest): (Vec<_>, Vec<_>) =
+        (rules.iter().enumerate()).partition(|(at, _)| used.contains(at));
+    let written = written(Some(tag), &members);
+    let is_same =
+        replaced.len() == written.len() && replaced.iter().all(|(_, rule)| written.contains(rule));
     Some(Union {
         tag: Some(tag),
         members,
-        rest: rest.map(|(_, rule)| rule).collect(),
+        rest: rest.into_iter().map(|(_, rule)| rule).collect(),
+        is_reworded: !is_same,
     })
 }
 
