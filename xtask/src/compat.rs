@@ -18,6 +18,7 @@ mod kubebuilder;
 mod leftovers;
 mod module;
 mod report;
+mod types;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -35,7 +36,8 @@ pub(crate) struct Args {
     /// Run the Go test suites on the real programs of Kubernetes as well, and print both times
     #[arg(long)]
     real: bool,
-    /// Run only packages of the Go test suites whose paths contain this text
+    /// Run only packages of the Go test suites, or projects of `types`, whose paths or names
+    /// contain this text
     #[arg(long)]
     only: Option<String>,
 }
@@ -56,6 +58,8 @@ enum Suite {
     Helm,
     /// An operator in Python with kopf
     Kopf,
+    /// The types that `opkit types from-crd` generates for the CRDs of other projects
+    Types,
 }
 
 /// Directories that a suite needs.
@@ -84,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let is_static = |suite: &Suite| {
         matches!(
             suite,
-            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import
+            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import | Suite::Types
         )
     };
     let (printing, suites): (Vec<Suite>, Vec<Suite>) =
@@ -93,6 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         is_success &= match suite {
             Suite::CrdUpgrades => crd_upgrades::run(root, target)?,
             Suite::Import => import::run(root, target)?,
+            Suite::Types => types::run(root, target, args.only.as_deref())?,
             _ => controller_gen::run(root, target)?,
         };
     }
@@ -113,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for suite in &suites {
         is_success &= match suite {
             // These suites have run above.
-            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import => true,
+            Suite::ControllerGen | Suite::CrdUpgrades | Suite::Import | Suite::Types => true,
             Suite::ControllerRuntime => controller_runtime::run(&setup)?,
             Suite::Kubebuilder => kubebuilder::run(&setup)?,
             Suite::Helm => helm::run(&setup)?,
