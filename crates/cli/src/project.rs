@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -61,13 +61,24 @@ fn project() -> Result<PathBuf> {
     for directory in here.ancestors() {
         let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap_or_default();
         if manifest.lines().any(|line| line.trim() == "[package]") {
-            return Ok(directory.to_owned());
+            // The crate of the kinds belongs to the operator above it.
+            let above = directory
+                .parent()
+                .filter(|above| is_types_crate(above, directory));
+            return Ok(above.unwrap_or(directory).to_owned());
         }
     }
     bail!(
         "there is no Cargo.toml with a [package] in {} or above: run this in the directory of an operator, or create one with `opkit new NAME`",
         here.display()
     )
+}
+
+/// Reports whether a directory is that of the crate with the kinds of the operator above it.
+fn is_types_crate(operator: &Path, directory: &Path) -> bool {
+    let is_types = directory.file_name().is_some_and(|name| name == "types");
+    let tree = Tree::read(operator);
+    is_types && tree.is_ok_and(|tree| tree.has_types_crate())
 }
 
 /// Runs a command on the project around the current directory.

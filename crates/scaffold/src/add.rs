@@ -10,6 +10,7 @@ use crate::{Error, Result, items, names, parse};
 mod api;
 mod controller;
 mod target;
+mod types_crate;
 mod version;
 mod webhook;
 
@@ -20,6 +21,7 @@ pub use api::AddApi;
 pub use controller::AddController;
 pub(crate) use controller::{function_name, reconcile_name};
 pub(crate) use target::Target;
+pub use types_crate::AddTypesCrate;
 pub use version::AddVersion;
 pub(crate) use version::with_arguments;
 pub use webhook::AddWebhook;
@@ -198,6 +200,10 @@ pub(crate) fn append(source: &Source, text: &str, edits: &mut Edits) {
         let import = "use opkit::prelude::*;";
         let last = items.iter().rfind(|item| matches!(item, syn::Item::Use(_)));
         match (last, items.first()) {
+            // An export is in a group of its own.
+            (Some(syn::Item::Use(last)), _) if matches!(last.vis, syn::Visibility::Public(_)) => {
+                edits.insert(source.range(last).end, format!("\n\n{import}"));
+            }
             (Some(last), _) => edits.insert(source.range(last).end, format!("\n{import}")),
             (None, Some(first)) => {
                 let start = source.start_with_comments(source.range(first).start);

@@ -29,6 +29,14 @@ impl Dependency {
         format!("{key} = {}", toml_string(value))
     }
 
+    /// Returns the dependency as a package in a directory of the project names it.
+    pub(crate) fn in_directory(&self) -> Self {
+        match self {
+            Self::Path(path) if !path.starts_with('/') => Self::Path(format!("../{path}")),
+            other => other.clone(),
+        }
+    }
+
     /// Returns the dependency of a project on opkit, as its `Cargo.toml` names it.
     pub(crate) fn of_manifest(tree: &Tree) -> Result<Self> {
         let text = tree.get("Cargo.toml").unwrap_or_default();

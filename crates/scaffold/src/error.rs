@@ -95,6 +95,14 @@ impl Error {
         }
     }
 
+    /// Returns the error about the same line of another file.
+    pub(crate) fn in_file(self, file: &str) -> Self {
+        match self {
+            Self::Source { line, reason, .. } => Self::source(file, line, reason),
+            other => other,
+        }
+    }
+
     /// Reports whether an argument of the command is not valid.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Argument { .. })

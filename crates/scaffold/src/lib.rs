@@ -46,7 +46,7 @@ mod golden;
 #[cfg(test)]
 mod variants;
 
-pub use add::{AddApi, AddController, AddVersion, AddWebhook};
+pub use add::{AddApi, AddController, AddTypesCrate, AddVersion, AddWebhook};
 pub use dependency::Dependency;
 pub use edit::{Edit, EditStorage};
 pub use error::{Error, Result};

@@ -11,6 +11,13 @@ mod tests;
 /// Table with the settings of a project.
 const TABLE: &str = "package.metadata.opkit";
 
+/// Manifest of the crate with the kinds, if they have one of their own.
+pub(crate) const TYPES_MANIFEST: &str = "types/Cargo.toml";
+/// Folder of its sources.
+pub(crate) const TYPES_SOURCE: &str = "types/src/";
+/// Root of the crate.
+pub(crate) const TYPES_ROOT: &str = "types/src/lib.rs";
+
 /// Domain of the groups in a project that does not name one, as in kubebuilder.
 pub(crate) const DEFAULT_DOMAIN: &str = "my.domain";
 
@@ -25,6 +32,8 @@ pub(crate) struct Manifest {
     pub(crate) root: String,
     /// Domain of the groups of its kinds.
     pub(crate) domain: String,
+    /// Whether the kinds have a crate of their own.
+    pub(crate) has_types_crate: bool,
 }
 
 impl Manifest {
@@ -44,7 +53,10 @@ impl Manifest {
             );
             return Err(Error::Project(reason));
         }
+        let types = tree.get(TYPES_MANIFEST).unwrap_or_default();
+        let types = value(types, "package", "name");
         Ok(Self {
+            has_types_crate: types.is_some_and(|name| name == types_package(&package)),
             library: library.unwrap_or_else(|| package.replace('-', "_")),
             package,
             root,
@@ -52,11 +64,23 @@ impl Manifest {
         })
     }
 
+    /// Returns the name of the package with the kinds, if they have one of their own.
+    pub(crate) fn types_package(&self) -> String {
+        types_package(&self.package)
+    }
+
     /// Returns the path of the module in a source file: `["fleet", "robot"]` for
-    /// `src/fleet/robot.rs`. The binary and its modules have none.
+    /// `src/fleet/robot.rs`, and for that file of the crate with the kinds. The binary and its
+    /// modules have none.
     pub(crate) fn module(&self, path: &str) -> Option<Vec<String>> {
-        if path == self.root {
+        if path == self.root || path == TYPES_ROOT && self.has_types_crate {
             return Some(Vec::new());
+        }
+        if let Some(relative) = path.strip_prefix(TYPES_SOURCE) {
+            let relative = relative
+                .strip_suffix(".rs")
+                .filter(|_| self.has_types_crate)?;
+            return Some(relative.split('/').map(str::to_owned).collect());
         }
         let (folder, _) = self.root.rsplit_once('/').unwrap_or(("", ""));
         let relative = path.strip_prefix(folder)?.trim_start_matches('/');
@@ -68,12 +92,74 @@ impl Manifest {
         Some(relative.split('/').map(str::to_owned).collect())
     }
 
+    /// Returns the path of the file with the functions of a kind, which is not that of the kind if
+    /// the kinds have a crate of their own.
+    pub(crate) fn operator_file(&self, tree: &Tree, kind_file: &str) -> String {
+        if kind_file == TYPES_ROOT {
+            return self.root.clone();
+        }
+        let Some(relative) = kind_file.strip_prefix(TYPES_SOURCE) else {
+            return kind_file.to_owned();
+        };
+        let folder = relative.strip_suffix(".rs").unwrap_or(relative);
+        let in_folder = self.beside_root(&format!("{folder}/mod.rs"));
+        match tree.get(&in_folder).is_some() {
+            true => in_folder,
+            false => self.beside_root(relative),
+        }
+    }
+
     /// Returns the path of a file beside the library's root.
     pub(crate) fn beside_root(&self, name: &str) -> String {
         match self.root.rsplit_once('/') {
             Some((folder, _)) => format!("{folder}/{name}"),
             None => name.to_owned(),
         }
+    }
+}
+
+fn types_package(package: &str) -> String {
+    format!("{package}-types")
+}
+
+/// Returns the keys of a table with their lines.
+pub(crate) fn entries(text: &str, table: &str) -> Vec<(String, String)> {
+    let lines = lines(text, table).filter(|line| !line.key.starts_with('#'));
+    lines
+        .map(|line| (line.key.to_owned(), line.text.to_owned()))
+        .collect()
+}
+
+/// Adds lines to the end of a table, or a table with these lines to the end of the file.
+pub(crate) fn add_entries(text: &str, table: &str, new: &[String]) -> String {
+    if new.is_empty() {
+        return text.to_owned();
+    }
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let header = format!("[{table}]");
+    let mut end = None;
+    let (mut position, mut is_inside) = (0, false);
+    for line in text.split_inclusive('\n') {
+        position += line.len();
+        let code = line.split('#').next().unwrap_or_default().trim();
+        if line.trim_start().starts_with('[') {
+            is_inside = code == header;
+        }
+        if is_inside && !code.is_empty() {
+            end = Some(position);
+        }
+    }
+    let added: String = new.iter().map(|line| format!("{line}{newline}")).collect();
+    match end {
+        Some(end) => {
+            let (before, after) = text.split_at_checked(end).unwrap_or((text, ""));
+            let line_end = if before.ends_with('\n') { "" } else { newline };
+            format!("{before}{line_end}{added}{after}")
+        }
+        None => format!(
+            "{}{newline}{newline}{header}{newline}{added}",
+            text.trim_end()
+        ),
     }
 }
 

@@ -56,6 +56,12 @@ impl Source {
         Error::source(&self.path, span.start().line, reason)
     }
 
+    /// Returns the number of the line that contains a position.
+    pub(crate) fn line_of(&self, position: usize) -> usize {
+        let before = self.text.get(..position).unwrap_or_default();
+        before.matches('\n').count() + 1
+    }
+
     /// Returns the start of the line that contains a position.
     pub(crate) fn line_start(&self, position: usize) -> usize {
         let before = self.text.get(..position).unwrap_or_default();

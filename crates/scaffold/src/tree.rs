@@ -5,15 +5,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::diff::Line;
-use crate::{Error, Result, tooling};
+use crate::manifest::Manifest;
+use crate::{Error, Result, manifest, tooling};
 
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-/// Folders of a project that commands read and change, besides `Cargo.toml`.
-const FOLDERS: [&str; 3] = ["config/samples", "src", "tests"];
+/// Folders of a project that commands read and change, besides the manifests.
+const FOLDERS: [&str; 4] = ["config/samples", "src", "tests", "types/src"];
 
 /// Text files of a project, by their path from its directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub struct Tree {
 
 impl Tree {
     /// Reads the files of the project in `directory` that commands may change: the manifest, the
-    /// sources, the tests, the samples and the files of [`Tooling`](crate::Tooling).
+    /// sources, the tests, the samples, the crate of the kinds, and the files of
+    /// [`Tooling`](crate::Tooling).
     ///
     /// # Errors
     /// If there is no `Cargo.toml`, or a file cannot be read.
@@ -35,7 +37,8 @@ impl Tree {
             cause,
         })?;
         tree.insert("Cargo.toml", text);
-        for name in tooling::PATHS {
+        let files = tooling::PATHS.into_iter().chain([manifest::TYPES_MANIFEST]);
+        for name in files {
             let path = directory.join(name);
             if path.is_file() {
                 let text =
@@ -89,6 +92,12 @@ impl Tree {
     /// Returns the text of a file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
+    }
+
+    /// Reports whether the kinds have a crate of their own, as
+    /// [`AddTypesCrate`](crate::AddTypesCrate) creates it.
+    pub fn has_types_crate(&self) -> bool {
+        Manifest::of(self).is_ok_and(|manifest| manifest.has_types_crate)
     }
 
     /// Returns paths and texts of the files, sorted by path.

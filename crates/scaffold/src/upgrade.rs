@@ -3,7 +3,7 @@
 mod entry;
 
 use crate::dependency::Dependency;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, TYPES_MANIFEST};
 use crate::tooling::{self, Libc};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result};
@@ -46,6 +46,14 @@ impl Upgrade {
             text = entry::edit(&text, table, &new, &self.version)?;
         }
         after.insert("Cargo.toml", text);
+        if manifest.has_types_crate {
+            let mut text = tree.get(TYPES_MANIFEST).unwrap_or_default().to_owned();
+            for table in TABLES {
+                text = entry::edit(&text, table, &new.in_directory(), &self.version)
+                    .map_err(|error| error.in_file(TYPES_MANIFEST))?;
+            }
+            after.insert(TYPES_MANIFEST, text);
+        }
         let kept = regenerate(&mut after, &manifest, &old, &new);
         let mut next = "cargo update -p opkit && cargo test; breaking changes, and what to write instead, are in the CHANGELOG.md of opkit".to_owned();
         if !kept.is_empty() {

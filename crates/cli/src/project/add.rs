@@ -2,9 +2,12 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use opkit_scaffold::{AddApi, AddController, AddTooling, AddVersion, AddWebhook, Libc, Tooling};
+use opkit_scaffold::{
+    AddApi, AddController, AddTooling, AddTypesCrate, AddVersion, AddWebhook, Libc, Tooling,
+};
 
-use super::{ChangeArgs, ask, change};
+use super::new::is_workspace;
+use super::{ChangeArgs, ask, change, project};
 
 /// Arguments of `opkit add`.
 #[derive(Debug, Subcommand)]
@@ -17,6 +20,8 @@ pub(crate) enum AddCommand {
     Webhook(WebhookArgs),
     /// Add a controller, also of a kind that the project does not define
     Controller(ControllerArgs),
+    /// Move the kinds to a crate of their own, in `types`, for other operators to depend on
+    TypesCrate(TypesCrateArgs),
     /// Add a GitHub workflow that formats, lints and tests, and checks the manifests
     Ci(CiArgs),
     /// Add a Dockerfile that builds the operator, and runs it as a user that is not root
@@ -117,6 +122,13 @@ pub(crate) struct ControllerArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  opkit add types-crate && cargo check --workspace")]
+pub(crate) struct TypesCrateArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  opkit add ci && opkit manifests --out deploy")]
 pub(crate) struct CiArgs {
     /// Directory of the manifests in the repository
@@ -206,6 +218,12 @@ impl AddCommand {
                 command.version = args.kind.version;
                 command.path = args.kind.path;
                 command.name = args.name;
+                change(&args.change, true, |tree| command.apply(tree))
+            }
+            Self::TypesCrate(args) => {
+                let command = AddTypesCrate {
+                    is_in_workspace: project()?.ancestors().skip(1).any(is_workspace),
+                };
                 change(&args.change, true, |tree| command.apply(tree))
             }
             Self::Ci(args) => {

@@ -1,6 +1,6 @@
 //! `opkit remove`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use opkit_scaffold::{
     RemoveApi, RemoveController, RemoveTooling, RemoveVersion, RemoveWebhook, Tooling,
@@ -64,6 +64,9 @@ pub(crate) enum RemoveCommand {
         #[command(flatten)]
         remove: RemoveArgs,
     },
+    /// Refused: the kinds do not move back
+    #[command(hide = true)]
+    TypesCrate(RemoveArgs),
     /// Remove the GitHub workflow
     #[command(after_help = "Example:\n  opkit remove ci --yes")]
     Ci(RemoveArgs),
@@ -130,6 +133,9 @@ impl RemoveCommand {
                 let command = RemoveController { kind, group, name };
                 change(&remove.change, remove.yes, |tree| command.apply(tree))
             }
+            Self::TypesCrate(_) => bail!(
+                "the kinds do not move back by a command: revert the commit with the output of `opkit add types-crate` (nothing was changed)"
+            ),
             Self::Ci(args) => args.tooling(Tooling::Ci),
             Self::Dockerfile(args) => args.tooling(Tooling::Dockerfile),
             Self::Devcontainer(args) => args.tooling(Tooling::Devcontainer),

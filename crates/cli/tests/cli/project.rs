@@ -228,6 +228,50 @@ fn files_around_a_project_are_added_once_and_removed() {
 }
 
 #[test]
+fn the_kinds_move_to_a_crate_of_their_own() {
+    let parent = project();
+    let directory = parent.path().join("robot-operator");
+    let before = files(&directory);
+    let (code, diff, _) = run(&directory.join("src"), "add types-crate --dry-run");
+    assert_eq!(code, 0);
+    assert!(
+        diff.contains("\n+pub use robot_operator_types::robot::*;\n"),
+        "{diff}"
+    );
+    assert_eq!(files(&directory), before);
+
+    let (code, out, errors) = run(&directory, "add types-crate");
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let expected = "+ types/Cargo.toml (12 lines)\n+ types/src/lib.rs (3 lines)\n+ types/src/robot.rs (26 lines)\n  next: cargo check --workspace; another operator depends on robot-operator-types and uses robot_operator_types::robot::Robot\n";
+    assert!(out.ends_with(expected), "{out}");
+    let nothing = (0, "nothing to do\n".to_owned(), String::new());
+    assert_eq!(run(&directory, "add types-crate"), nothing);
+
+    // A kind that is added later moves too.
+    assert_eq!(run(&directory.join("types/src"), "add api --kind Arm").0, 0);
+    assert!(directory.join("src/arm.rs").exists());
+    let (code, out, _) = run(&directory, "add types-crate --output json");
+    assert_eq!(code, 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["created"], serde_json::json!(["types/src/arm.rs"]));
+    let changed = ["src/arm.rs", "types/src/lib.rs"];
+    assert_eq!(json["changed"], serde_json::json!(changed));
+
+    let (code, _, errors) = run(&directory, "remove types-crate");
+    assert_eq!(code, 1);
+    assert!(errors.contains("revert the commit"), "{errors}");
+
+    // A package in a workspace becomes no workspace of its own.
+    let parent = TempDir::new().unwrap();
+    let directory = parent.path().join("robot-operator");
+    assert_eq!(run(parent.path(), "new robot-operator").0, 0);
+    fs::write(parent.path().join("Cargo.toml"), "[workspace]\n").unwrap();
+    assert_eq!(run(&directory, "add types-crate").0, 0);
+    let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+    assert!(!manifest.contains("[workspace]"), "{manifest}");
+}
+
+#[test]
 fn a_project_moves_to_another_source_of_opkit() {
     let parent = project();
     let directory = parent.path().join("robot-operator");

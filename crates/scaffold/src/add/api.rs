@@ -136,7 +136,11 @@ impl AddApi {
     }
 
     fn has_controller(&self, shop: &Workshop, kind: &Kind) -> Result<bool> {
-        let source = parse(&shop.tree, &kind.file)?;
+        let file = shop.manifest.operator_file(&shop.tree, &kind.file);
+        if shop.tree.get(&file).is_none() {
+            return Ok(false);
+        }
+        let source = parse(&shop.tree, &file)?;
         Ok(super::function(kind.items(&source), "controller").is_some())
     }
 

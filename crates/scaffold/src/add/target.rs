@@ -44,10 +44,19 @@ impl Target {
                 );
                 return Err(Error::source(&own.file, 1, reason));
             }
+            let file = shop.manifest.operator_file(&shop.tree, &own.file);
+            if shop.tree.get(&file).is_none() {
+                let reason = format!(
+                    "the functions for {kind} belong in {file}, which does not exist: create it with `pub use {}::{}::*;`",
+                    shop.manifest.types_package().replace('-', "_"),
+                    own.path()
+                );
+                return Err(Error::source(&own.file, 1, reason));
+            }
             return Ok(Self {
                 kind: own.name.clone(),
                 module: own.path(),
-                file: own.file,
+                file,
                 import: None,
             });
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Dependency, NewProject, Outcome, golden};
 
-fn project() -> Tree {
+pub(super) fn project() -> Tree {
     let opkit = Dependency::Version("0.1".into());
     NewProject::new("robot-operator", opkit, 2026)
         .tree()
@@ -9,7 +9,7 @@ fn project() -> Tree {
 }
 
 /// Compares the changes of a command with a golden file; returns the project after it.
-fn check(name: &str, tree: &Tree, command: &dyn Fn(&Tree) -> Result<Outcome>) -> Tree {
+pub(super) fn check(name: &str, tree: &Tree, command: &dyn Fn(&Tree) -> Result<Outcome>) -> Tree {
     let outcome = command(tree).unwrap();
     golden::check(name, &outcome.changes.diff());
     let after = golden::after(tree, &outcome);

@@ -2,6 +2,7 @@
 
 use super::{first_use, remove_module};
 use crate::add::{Workshop, parsed_yaml_kinds};
+use crate::manifest::TYPES_ROOT;
 use crate::operator::{self, Call};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, items, kinds};
@@ -57,8 +58,19 @@ impl RemoveApi {
             Ok(())
         })?;
         remove_module(&mut shop, module)?;
-        for path in files(&shop.tree, &kind.file, module, &kind.name) {
-            shop.tree.remove(&path);
+        let operator_file = shop.manifest.operator_file(&shop.tree, &kind.file);
+        if operator_file != kind.file {
+            shop.edit(TYPES_ROOT, |source, edits| {
+                if let Some(item) = items::module(&source.file.items, module) {
+                    edits.delete(source.lines_of(item));
+                }
+                Ok(())
+            })?;
+        }
+        for file in [&kind.file, &operator_file] {
+            for path in files(&shop.tree, file, module, &kind.name) {
+                shop.tree.remove(&path);
+            }
         }
         let names = [kind.name.as_str(), kind.spec.as_str()];
         if let Some((path, line, name)) = first_use(&shop, &names, Some(module)) {
