@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub use self::limited::TypedClient;
 pub use self::list::ObjectList;
-pub(crate) use self::list::all;
+pub(crate) use self::list::Pages;
 pub use self::subresource::SubresourceClient;
 pub(crate) use self::watch::events;
 use crate::rest::{Payload, Target};
@@ -169,7 +169,13 @@ impl Client {
         &self,
         options: &ListOptions,
     ) -> Result<ObjectList<K>, RequestError> {
-        list::all(options, async |options| self.list(&options).await).await
+        let mut pages = Pages::new(options);
+        loop {
+            let page = self.list(pages.next()).await;
+            if let Some(whole) = pages.add(page)? {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Watches a collection, starting after the resourceVersion in the options. The stream ends

@@ -3,7 +3,7 @@
 mod unstructured;
 
 pub use self::unstructured::{NotAnObject, Unstructured};
-use crate::client::{ObjectList, apply_configuration, decode_deleted, events};
+use crate::client::{ObjectList, Pages, apply_configuration, decode_deleted, events};
 use crate::rest::{Payload, Target};
 use crate::{
     DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat,
@@ -154,7 +154,13 @@ impl DynamicResource {
         &self,
         options: &ListOptions,
     ) -> Result<ObjectList<Unstructured>, RequestError> {
-        crate::client::all(options, async |options| self.list(&options).await).await
+        let mut pages = Pages::new(options);
+        loop {
+            let page = self.list(pages.next()).await;
+            if let Some(whole) = pages.add(page)? {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Watches a collection; see [`Client::watch`](crate::Client::watch).

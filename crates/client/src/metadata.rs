@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::client::{ObjectList, all, decode_deleted, events};
+use crate::client::{ObjectList, Pages, decode_deleted, events};
 use crate::rest::Target;
 use crate::{
     DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat,
@@ -122,7 +122,13 @@ impl MetadataClient {
         kind: &Kind,
         options: &ListOptions,
     ) -> Result<ObjectList<PartialObjectMetadata>, RequestError> {
-        all(options, async |options| self.list(kind, &options).await).await
+        let mut pages = Pages::new(options);
+        loop {
+            let page = self.list(kind, pages.next()).await;
+            if let Some(whole) = pages.add(page)? {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Watches the metadata of a collection; see [`Client::watch`](crate::Client::watch).

@@ -65,44 +65,71 @@ impl<K> IntoIterator for ObjectList<K> {
     }
 }
 
-/// Reads all pages of a list and joins them. All pages have the resourceVersion of the first page.
-pub(crate) async fn all<K>(
-    options: &ListOptions,
-    mut page: impl AsyncFnMut(ListOptions) -> Result<ObjectList<K>, RequestError>,
-) -> Result<ObjectList<K>, RequestError> {
-    let mut next = options.clone();
-    if next.limit == 0 {
-        next.limit = PAGE;
+/// Pages of a list that is read to its end, which are joined. All pages have the resourceVersion of
+/// the first page.
+///
+/// The caller sends the requests. With an async closure that does, the futures of the callers would
+/// not be `Send` for every lifetime, and could not be used in a reconcile function.
+#[derive(Debug)]
+pub(crate) struct Pages<'a, K> {
+    options: &'a ListOptions,
+    next: ListOptions,
+    whole: Option<ObjectList<K>>,
+}
+
+impl<'a, K> Pages<'a, K> {
+    pub(crate) fn new(options: &'a ListOptions) -> Self {
+        let mut next = options.clone();
+        if next.limit == 0 {
+            next.limit = PAGE;
+        }
+        Self {
+            options,
+            next,
+            whole: None,
+        }
     }
-    let mut whole: Option<ObjectList<K>> = None;
-    loop {
-        let response = page(next.clone()).await;
-        let list = match response {
-            // Objects of the pages read so far may be deleted since, so the pages are dropped.
-            Err(error) if error.is_expired() && whole.is_some() => {
-                let mut once = options.clone();
-                once.limit = 0;
-                once.continue_token = None;
-                return page(once).await;
+
+    /// Returns the options of the next request.
+    pub(crate) fn next(&self) -> &ListOptions {
+        &self.next
+    }
+
+    /// Adds the response to the request. Returns the whole list after the last page.
+    pub(crate) fn add(
+        &mut self,
+        page: Result<ObjectList<K>, RequestError>,
+    ) -> Result<Option<ObjectList<K>>, RequestError> {
+        let page = match page {
+            // Objects of the pages read so far may be deleted since, so the pages are dropped, and
+            // the list is read in one request.
+            Err(error) if error.is_expired() && self.whole.is_some() => {
+                self.whole = None;
+                self.next = self.options.clone();
+                self.next.limit = 0;
+                self.next.continue_token = None;
+                return Ok(None);
             }
-            response => response?,
+            page => page?,
         };
-        let token = list.continue_token().map(str::to_owned);
-        let whole = match &mut whole {
-            Some(whole) => {
-                whole.items.extend(list.items);
+        let token = page.continue_token().map(str::to_owned);
+        let mut whole = match self.whole.take() {
+            Some(mut whole) => {
+                whole.items.extend(page.items);
                 whole
             }
-            None => whole.insert(list),
+            None => page,
         };
         match token {
-            Some(token) => next.continue_token = Some(token),
+            Some(token) => {
+                self.next.continue_token = Some(token);
+                self.whole = Some(whole);
+                Ok(None)
+            }
             None => {
                 whole.metadata.continue_ = None;
                 whole.metadata.remaining_item_count = None;
-                let metadata = whole.metadata.clone();
-                let items = std::mem::take(&mut whole.items);
-                return Ok(ObjectList { metadata, items });
+                Ok(Some(whole))
             }
         }
     }

@@ -43,3 +43,17 @@ async fn a_create_is_recorded_with_the_name_of_the_object() {
     let writes: Vec<_> = writes.iter().map(ToString::to_string).collect();
     assert_eq!(writes, ["create configmaps made-7x2"], "both are one");
 }
+
+/// A future that is not `Send` for every lifetime does not compile in a reconcile function.
+#[test]
+fn a_reconcile_can_list_from_the_server() {
+    use crate::{Action, Controller, Result};
+
+    async fn reconcile(_: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+        cx.live().get::<ConfigMap>("one").await?;
+        cx.live().list::<ConfigMap>(()).await?;
+        Ok(Action::await_change())
+    }
+    let controller = Controller::new(reconcile);
+    assert_eq!(controller.spec.name, "configmap");
+}
