@@ -126,9 +126,6 @@ impl Delta {
 
     /// Merges a later change of the same object into this delta.
     fn merge(&mut self, later: Self) {
-        if later.change == Change::Sync {
-            return;
-        }
         // Created and deleted again before the listener saw it: the last state is kept, so that
         // handlers that map to its owner are still called.
         if self.old.is_none() && later.new.is_none() {

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::sink::InformerSink;
-use crate::listener::Mailbox;
+use crate::listener::{Mailbox, Resynced};
 use crate::metrics::WatchStats;
 use crate::object::Codec;
 use crate::options::{InformerOptions, Selected};
@@ -266,12 +266,22 @@ impl Informer {
         Listener::new(mailbox, self.clone())
     }
 
-    /// Delivers every object again to one listener.
-    pub(crate) fn resync(&self, mailbox: &Mailbox) {
+    /// Returns the first object at or after the place `cursor` in the store, for the resync of one
+    /// listener, unless the listener has changes to receive. So the listener never sees a version
+    /// in a resync before the change to it.
+    pub(crate) fn resynced(&self, mailbox: &Mailbox, cursor: usize) -> Resynced {
+        // Changes are added to the mailbox under the write lock.
         let state = self.core().state.read();
-        let sync =
-            |stored: &Stored| Delta::new(Change::Sync, Some(stored.clone()), Some(stored.clone()));
-        mailbox.push(state.store.iter().filter_map(sync));
+        if !mailbox.is_empty() {
+            return Resynced::Later;
+        }
+        let Some((place, stored)) = state.store.first_from(cursor) else {
+            return Resynced::End;
+        };
+        match Delta::new(Change::Sync, Some(stored.clone()), Some(stored.clone())) {
+            Some(delta) => Resynced::Object(delta, place.saturating_add(1)),
+            None => Resynced::End,
+        }
     }
 
     /// Returns the object in its stored form.

@@ -4,6 +4,9 @@
 //! The queue holds at most one delta per object, so the queue is never full. A slow listener
 //! receives fewer deltas, each of which covers several changes and is marked as coalesced. The old
 //! and new state of such a delta do not show a label that was removed and added again.
+//!
+//! A resync does not use the queue: its objects are taken from the store one by one, while no
+//! change is pending. So a resync delays a change by at most one object, and needs no memory.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -39,11 +42,33 @@ pub struct Listener {
 #[derive(Debug)]
 struct Resync {
     period: Duration,
+    /// Start of the next resync.
     next: Instant,
+    /// Place in the store up to which the objects of the resync in progress were delivered; `None`
+    /// between two resyncs.
+    cursor: Option<usize>,
+    /// Number of objects that this resync has delivered.
+    delivered: u32,
+}
+
+/// Next object of a resync.
+pub(crate) enum Resynced {
+    /// The object, and the place in the store after it.
+    Object(Delta, usize),
+    /// A change is pending, which is delivered first.
+    Later,
+    /// All objects were delivered.
+    End,
 }
 
 /// Shortest resync period, as in client-go. Shorter periods are raised to this one.
 const RESYNC_MIN: Duration = Duration::from_secs(1);
+
+/// Longest resync period: one year, which every clock can add without overflow.
+const RESYNC_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Number of objects of a resync after which the listener yields to other tasks, such as the watch.
+const YIELD_AFTER: u32 = 64;
 
 impl Listener {
     pub(crate) fn new(mailbox: Arc<Mailbox>, informer: Informer) -> Self {
@@ -55,14 +80,26 @@ impl Listener {
     }
 
     /// Delivers every object again in each `period`, as a [`Sync`](crate::Change::Sync), so that a
-    /// listener can repeat actions that have failed. No request is sent to the server.
+    /// listener can repeat actions that have failed. No request is sent to the server. The shortest
+    /// period is 1 s. Each listener has its own period.
+    ///
+    /// A change is always delivered before the next object of a resync, and an object that changed
+    /// is delivered as changed. A resync that is due while the last one is in progress is skipped.
     pub fn resync(mut self, period: Duration) -> Self {
-        let period = period.max(RESYNC_MIN);
+        let period = period.clamp(RESYNC_MIN, RESYNC_MAX);
         self.resync = Some(Resync {
             period,
             next: Instant::now() + period,
+            cursor: None,
+            delivered: 0,
         });
         self
+    }
+
+    /// Reports whether a resync is in progress: it has begun, and not all objects are delivered.
+    pub fn is_resyncing(&self) -> bool {
+        let resync = self.resync.as_ref();
+        resync.is_some_and(|resync| resync.cursor.is_some())
     }
 
     /// Waits for the next event.
@@ -80,11 +117,42 @@ impl Listener {
                 changed.await;
                 continue;
             };
-            if tokio::time::timeout_at(resync.next, changed).await.is_err() {
-                // Resyncs that were due while the listener was busy are skipped.
-                resync.next = Instant::now() + resync.period;
-                self.informer.resync(&self.mailbox);
+            let Some(cursor) = resync.cursor else {
+                if tokio::time::timeout_at(resync.next, changed).await.is_err() {
+                    // Resyncs that were due while the listener was busy are skipped.
+                    resync.next = Instant::now() + resync.period;
+                    resync.cursor = Some(0);
+                }
+                continue;
+            };
+            resync.delivered = resync.delivered.wrapping_add(1);
+            if resync.delivered.is_multiple_of(YIELD_AFTER) {
+                tokio::task::yield_now().await;
             }
+            match self.informer.resynced(&self.mailbox, cursor) {
+                Resynced::Object(delta, after) => {
+                    resync.cursor = Some(after);
+                    return Event::Delta(delta);
+                }
+                Resynced::Later => {}
+                Resynced::End => resync.cursor = None,
+            }
+        }
+    }
+
+    /// Same as [`recv`](Listener::recv), but delivers no objects of a resync, and starts none. For
+    /// a listener that has no room for unchanged objects now, but handles changes.
+    ///
+    /// # Cancel safety
+    /// An event leaves the mailbox only when it is returned.
+    pub async fn recv_change(&mut self) -> Event {
+        loop {
+            let mut changed = pin!(self.mailbox.changed.notified());
+            changed.as_mut().enable();
+            if let Some(event) = self.mailbox.pending.lock().pop() {
+                return event;
+            }
+            changed.await;
         }
     }
 
@@ -175,6 +243,11 @@ impl Mailbox {
         }
         drop(pending);
         self.changed.notify_one();
+    }
+
+    /// Reports whether all changes have been received.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.lock().queue.len() == 0
     }
 
     pub(crate) fn synced(&self) {

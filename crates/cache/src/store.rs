@@ -73,6 +73,14 @@ impl Store {
         self.slots.iter().filter_map(|slot| slot.stored.as_ref())
     }
 
+    /// Returns the first object at or after the place `from`, and its place. An object keeps its
+    /// place until it is removed.
+    pub(crate) fn first_from(&self, from: usize) -> Option<(usize, &Stored)> {
+        let slots = self.slots.get(from..)?;
+        let mut places = (from..).zip(slots);
+        places.find_map(|(place, slot)| Some((place, slot.stored.as_ref()?)))
+    }
+
     /// Returns the objects that have an owner reference to `uid`.
     pub(crate) fn owned_by<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Stored> {
         let slots = self.by_owner.slots(self.hasher.hash_one(uid));

@@ -10,6 +10,7 @@ mod webhooks;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
@@ -97,6 +98,8 @@ pub struct Operator {
     readyz: Health,
     event_api: EventApi,
     leader_election: Option<LeaderElectionOptions>,
+    /// Period in which controllers without a period of their own resync.
+    resync: Option<Duration>,
     /// Names of additional clusters, and the functions that connect to them.
     clusters: Vec<(Arc<str>, Connect)>,
 }
@@ -135,6 +138,7 @@ impl Operator {
             readyz: Health::new(),
             event_api: EventApi::default(),
             leader_election: None,
+            resync: None,
             clusters: Vec::new(),
         }
     }
@@ -402,6 +406,25 @@ impl Operator {
     /// ```
     pub fn leader_election(mut self, lease: impl Into<LeaderElectionOptions>) -> Self {
         self.leader_election = Some(lease.into());
+        self
+    }
+
+    /// Reconciles every object of all controllers again in each `period`, even if nothing has
+    /// changed; controller-runtime's `SyncPeriod`. Off by default, where controller-runtime has
+    /// 10 h. A controller may have a period of its own, or none: see
+    /// [`Controller::resync`](opkit_controller::Controller::resync), also for what a resync does.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; }
+    /// use std::time::Duration;
+    /// use opkit::Operator;
+    ///
+    /// let operator = Operator::new("bucket-operator").resync(Duration::from_secs(3600));
+    /// # drop(operator);
+    /// ```
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
         self
     }
 

@@ -71,7 +71,7 @@
 //! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`](controller::Source::only) and a [`predicate`] |
 //! | handle creates, updates and deletes differently | [`Source::on_create`](controller::Source::on_create), [`on_update`](controller::Source::on_update), [`on_delete`](controller::Source::on_delete) |
 //! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change triggers the next reconcile |
-//! | reconcile again later, or periodically | [`Action::requeue`] |
+//! | reconcile again later, or periodically | [`Action::requeue`]; all objects [`Controller::resync`] |
 //! | react to a change outside of the cluster | [`trigger`](controller::trigger), [`Controller::watches_stream`] |
 //! | clean up outside of the cluster | [`Controller::finalizer`], [`Cleanup`] |
 //! | report progress | [`Context::update_status`], [`Condition`], [`Context::event`] |

@@ -31,6 +31,8 @@ mod leaderelection;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod resync;
+#[cfg(test)]
 mod rights;
 #[cfg(test)]
 mod robot;

@@ -46,7 +46,7 @@ fn check(deltas: Vec<Delta>, change: Change, old: u64, new: u64) {
 
 #[test]
 fn changes_of_one_object_become_one() {
-    use Change::{Added, Deleted, Replaced, Sync, Updated};
+    use Change::{Added, Deleted, Replaced, Updated};
     let d = delta;
     check(
         vec![d(Updated, at("1"), at("2")), d(Updated, at("2"), at("3"))],
@@ -79,24 +79,6 @@ fn changes_of_one_object_become_one() {
         Replaced,
         1,
         5,
-    );
-    check(
-        vec![d(Updated, at("1"), at("2")), d(Sync, at("2"), at("2"))],
-        Updated,
-        1,
-        2,
-    );
-    check(
-        vec![d(Sync, at("2"), at("2")), d(Updated, at("2"), at("3"))],
-        Updated,
-        2,
-        3,
-    );
-    check(
-        vec![d(Sync, at("2"), at("2")), d(Sync, at("2"), at("2"))],
-        Sync,
-        2,
-        2,
     );
 }
 

@@ -298,6 +298,37 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
+    /// Reconciles every object again in each `period`, even if nothing has changed, for
+    /// dependencies whose changes no watch reports. Replaces the period of the operator
+    /// (`Operator::resync`); `None` turns resyncs off. Off by default.
+    ///
+    /// A resync delivers each cached object of each source as an update whose old and new object
+    /// are the same version, to the filters and map functions of the source. The filters
+    /// [`generation_changed`](crate::predicate::generation_changed), `labels_changed`,
+    /// `annotations_changed` and `resource_version_changed` drop it, as in controller-runtime.
+    /// Nothing is requested from the server. The requests have a low priority, and at most about
+    /// 100 of them wait at a time, so that changes are not delayed. The period varies by 10 %; the
+    /// shortest is 1 s.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_controller as opkit;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use opkit::{Action, Context, Controller, Result};
+    ///
+    /// // Compares a bucket outside of the cluster with its ConfigMap.
+    /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = Controller::new(reconcile).resync(Duration::from_secs(3600));
+    /// ```
+    pub fn resync(mut self, period: impl Into<Option<Duration>>) -> Self {
+        self.spec.options.resync = Some(period.into().unwrap_or_default());
+        self
+    }
+
     /// Sets the retry delay of a failing object: `first`, doubled with each failure, up to `most`.
     /// 5 ms and 1000 s by default.
     pub fn backoff(self, first: Duration, most: Duration) -> Self {

@@ -46,6 +46,8 @@ pub(crate) struct ControllerOptions {
     pub(crate) cache_sync_timeout: Option<Duration>,
     pub(crate) needs_leader_election: bool,
     pub(crate) is_fair: bool,
+    /// Period of resyncs; `None` for that of the operator, zero for no resyncs.
+    pub(crate) resync: Option<Duration>,
 }
 
 impl Default for ControllerOptions {
@@ -56,6 +58,7 @@ impl Default for ControllerOptions {
             cache_sync_timeout: None,
             needs_leader_election: true,
             is_fair: false,
+            resync: None,
         }
     }
 }

@@ -42,12 +42,17 @@ impl Manager {
     /// # Cancel safety
     /// Not cancel safe: dropping the future aborts all tasks. Cancel `stop` instead.
     pub async fn reconcile_each(
-        self,
+        mut self,
         stop: CancellationToken,
         rounds_max: usize,
         receive: &mut (dyn FnMut(Reconciled) -> bool + Send),
     ) -> Result<bool, ManagerError> {
         self.check()?;
+        // Each object is reconciled in each round anyway.
+        self.options.resync = None;
+        for controller in &mut self.controllers {
+            controller.spec.options.resync = None;
+        }
         let grace = self.options.grace_period;
         let mut running = RunningManager::new(self);
         let result = running.reconcile_each(&stop, rounds_max, receive).await;

@@ -59,6 +59,10 @@ pub struct ManagerOptions {
     pub grace_period: Duration,
     /// Time in which the caches must receive their initial lists; 2 min by default.
     pub cache_sync_timeout: Duration,
+    /// Period in which each controller reconciles its objects again, unless the controller has a
+    /// period of its own ([`Controller::resync`](crate::Controller::resync)); `None`, the default,
+    /// for no resyncs.
+    pub resync: Option<Duration>,
     /// Permissions that the operator needs in addition to list and watch. The manager checks them
     /// before it starts the controllers.
     pub permissions: Vec<Permission>,
@@ -87,6 +91,7 @@ impl Default for ManagerOptions {
             scope: Scope::All,
             grace_period: Duration::from_secs(30),
             cache_sync_timeout: Duration::from_secs(120),
+            resync: None,
             permissions: Vec::new(),
             preflight: true,
             leader_election: None,

@@ -21,6 +21,7 @@ use super::{Manager, preflight, stuck};
 use crate::builder::AnyController;
 use crate::context::status::schema::report_status_gaps;
 use crate::error::ManagerError;
+use crate::source::resync;
 use crate::state::States;
 use crate::worker::RunningController;
 
@@ -167,12 +168,18 @@ impl RunningManager {
             let (controller, triggers) = resolver.controller(controller);
             let controller = Arc::new(controller);
             let (tasks, stop) = (&mut self.sources, &self.informers.stop);
+            let default = self.manager.options.resync;
+            let resync = resync::period(controller.options.resync, default);
             for cluster in &controller.sources.clusters {
                 for (source, informer) in cluster.informers.iter().enumerate() {
                     let (synced, first_list) = oneshot::channel();
                     first_lists.push(first_list);
                     let (sources, cluster) = (controller.sources.clone(), cluster.clone());
-                    let task = sources.run(cluster, source, informer.listen(), synced);
+                    let listener = match resync {
+                        Some(period) => informer.listen().resync(period),
+                        None => informer.listen(),
+                    };
+                    let task = sources.run(cluster, source, listener, synced);
                     feed(tasks, stop, task);
                 }
             }

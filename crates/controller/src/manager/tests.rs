@@ -11,6 +11,7 @@ mod memory;
 mod outage;
 mod pace;
 mod panics;
+mod resync;
 mod runnables;
 mod server;
 mod shapes;

@@ -77,7 +77,7 @@ impl ControllerSources {
             if in_one_go == 0 {
                 tokio::task::yield_now().await;
             }
-            match listener.recv().await {
+            match self.next(&mut listener).await {
                 Event::Delta(delta) => {
                     if let Some(source) = self.sources.get(source) {
                         self.enqueue(&cluster, source, &delta);

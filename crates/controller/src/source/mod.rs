@@ -3,6 +3,7 @@
 pub(crate) mod enqueue;
 pub mod event;
 pub mod predicate;
+pub(crate) mod resync;
 pub(crate) mod spec;
 mod trigger;
 

@@ -315,6 +315,7 @@ impl Operator {
         settings.leader_election = self.election(options);
         settings.metrics = options.metrics.clone();
         settings.event_api = self.event_api;
+        settings.resync = self.resync;
         settings.log = options.log.clone();
         settings
     }
