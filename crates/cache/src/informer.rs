@@ -369,6 +369,23 @@ impl Informer {
         values.into_iter().flatten().map(str::to_owned).collect()
     }
 
+    /// Reports whether the informer stores all objects of the kind in `namespace`, or in all
+    /// namespaces if that is `None`: it has no selector, reads all shards of the namespace, and
+    /// evicts no bodies.
+    pub fn has_all(&self, namespace: Option<&str>) -> bool {
+        let options = &self.core().options;
+        if options.shards.range.is_some() || options.memory_budget.is_some() {
+            return false;
+        }
+        let state = self.core().state.read();
+        let mut parts = state.parts.iter();
+        !state.selects
+            && parts.any(|progress| {
+                let part = progress.part.namespace.as_deref();
+                part.is_none() || part == namespace
+            })
+    }
+
     /// Returns the number of stored objects.
     pub fn len(&self) -> usize {
         self.core().state.read().store.len()

@@ -30,7 +30,7 @@ pub use manager::{
     AnyRunnable, Manager, ManagerOptions, Reconciled, RunContext, Runnable, until_signal,
 };
 pub use object::{QuantityExt, Readiness, Request};
-pub use reads::{MapContext, Reference};
+pub use reads::{MapContext, Reference, UndeclaredReads};
 #[doc(hidden)]
 pub use reconcile::signature;
 pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};

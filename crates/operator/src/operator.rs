@@ -22,7 +22,7 @@ use opkit_client::Kind;
 use opkit_controller::metrics::Labelled;
 use opkit_controller::{
     AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
-    MapContext, MetricsRegistry, Object, Reference, Result,
+    MapContext, MetricsRegistry, Object, Reference, Result, UndeclaredReads,
 };
 use opkit_manifests::{PolicyRule, Rbac, kinds};
 
@@ -83,6 +83,8 @@ pub struct Operator {
     /// Changes the Deployment that `manifests` prints.
     deployment: Vec<model::ChangeDeployment>,
     rules: Vec<PolicyRule>,
+    /// Kinds that all controllers read from the server.
+    uncached: Vec<Kind>,
     /// Types that declare the operator's own flags.
     args: Vec<ArgsType>,
     states: Vec<state::Declared>,
@@ -126,6 +128,7 @@ impl Operator {
             namespaced: false,
             deployment: Vec::new(),
             rules: Vec::new(),
+            uncached: Vec::new(),
             args: Vec::new(),
             states: Vec::new(),
             state_values: Vec::new(),
@@ -320,6 +323,52 @@ impl Operator {
         }
         self.setup
             .push(Box::new(|manager| manager.cache::<K>(options)));
+        self
+    }
+
+    /// Allows all controllers to read the kind `K` from the server, with
+    /// [`Context::fetch`](opkit_controller::Context::fetch) and `fetch_list`: each read sends a
+    /// request. For one controller, and for what this means:
+    /// [`Controller::uncached`](opkit_controller::Controller::uncached).
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; }
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use opkit::Operator;
+    ///
+    /// let operator = Operator::new("map-operator")
+    ///     .uncached::<Secret>()
+    ///     .cached_or_live::<ConfigMap>();
+    /// let rules = operator.rules();
+    /// assert!(rules.iter().all(|rule| !rule.verbs.contains("watch")));
+    /// ```
+    pub fn uncached<K: Object>(mut self) -> Self {
+        self.uncached.push(Kind::of::<K>());
+        self.setup.push(Box::new(|manager| manager.uncached::<K>()));
+        self
+    }
+
+    /// Allows all controllers to read the kind `K` from the cache of any of them, and from the
+    /// server what is not there; see
+    /// [`Controller::cached_or_live`](opkit_controller::Controller::cached_or_live).
+    pub fn cached_or_live<K: Object>(mut self) -> Self {
+        self.uncached.push(Kind::of::<K>());
+        let declare: Setup = Box::new(|manager| manager.cached_or_live::<K>());
+        self.setup.push(declare);
+        self
+    }
+
+    /// Sets where [`Context::fetch`](opkit_controller::Context::fetch) and `fetch_list` read the
+    /// kinds that nothing declares. By default such a read is an error.
+    ///
+    /// These kinds are not known before they are read: the operator needs a
+    /// [`rule`](Operator::rule) for each of them, and a missing one is found only by the read.
+    /// Prefer
+    /// [`uncached`](Operator::uncached).
+    pub fn undeclared_reads(mut self, reads: UndeclaredReads) -> Self {
+        let declare: Setup = Box::new(move |manager| manager.undeclared_reads(reads));
+        self.setup.push(declare);
         self
     }
 
@@ -612,6 +661,7 @@ impl Operator {
             controllers: &self.controllers,
             with_status: with_status.map(resource).collect(),
             read: self.webhooks.reads().kinds().cloned().collect(),
+            uncached: &self.uncached,
             rules: &self.rules,
             event_api: self.event_api,
         }

@@ -7,6 +7,8 @@ use opkit_manifests::{PolicyRule, merge};
 
 /// Verbs that an informer needs to cache a kind.
 const CACHE: [&str; 2] = ["list", "watch"];
+/// Verbs for reading a kind that is not cached.
+const READ: [&str; 2] = ["get", "list"];
 /// Verbs for applying, pruning and deleting children. A child is read from the server if it has
 /// changed since it was cached.
 const WRITE: [&str; 4] = ["create", "delete", "get", "patch"];
@@ -22,6 +24,8 @@ pub(crate) struct Declared<'a> {
     pub(crate) with_status: BTreeSet<(String, String)>,
     /// Kinds that webhooks read from the cache.
     pub(crate) read: Vec<Kind>,
+    /// Kinds that all controllers read from the server.
+    pub(crate) uncached: &'a [Kind],
     /// Rules that the operator declares, for requests that opkit cannot infer.
     pub(crate) rules: &'a [PolicyRule],
     pub(crate) event_api: EventApi,
@@ -49,7 +53,7 @@ impl Declared<'_> {
     }
 
     /// Returns the permissions without which the operator does not start. The verbs `list` and
-    /// `watch` are left out: the informers report an error if one of them is missing.
+    /// `watch` are left out: the manager checks them by a list and a watch of each kind.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let mut permissions = BTreeSet::new();
         for rule in self.needed() {
@@ -73,6 +77,11 @@ impl Declared<'_> {
     fn needed(&self) -> Vec<PolicyRule> {
         let mut rules = self.rules.to_vec();
         rules.extend(self.read.iter().map(|kind| rule(kind, "", &CACHE)));
+        let own = self.controllers.iter();
+        let uncached = own
+            .flat_map(AnyController::uncached_kinds)
+            .chain(self.uncached);
+        rules.extend(uncached.map(|kind| rule(kind, "", &READ)));
         for controller in self.controllers {
             let watched = controller.watches();
             let owns = |watched: &WatchedKind| watched.is_owned || watched.is_created_once;

@@ -66,6 +66,7 @@
 //! | apply an object in another namespace, or a cluster-scoped one | [`Controller::applies_unowned`], [`Context::apply_unowned`], [`Operator::cross_namespace`] |
 //! | take over an object that another client created | [`Context::adopt`] |
 //! | read other objects | [`Context::get`], [`Context::list`]; without the cache [`Context::live`] |
+//! | read objects of a kind that is not worth a cache | [`Controller::uncached`], [`Context::fetch`] |
 //! | reconcile when an object that the spec names changes | [`Controller::references`] |
 //! | reconcile when anything else changes | [`Controller::watches`], [`Controller::watches_metadata`] |
 //! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`](controller::Source::only) and a [`predicate`] |
@@ -241,7 +242,7 @@ pub mod controller {
         Action, AnyController, ApplyError, Cause, Cleanup, Context, Controller, EverySource,
         HotLoop, Live, MapContext, Outcome, ReadError, Reads, Reasons, Reconcile, ReconcileLog,
         ReconcileRecord, RecordError, Reference, Request, Source, Trigger, TriggerError, Triggers,
-        Write, WriteError, event, finalizer, limiter, predicate, trigger,
+        UndeclaredReads, Write, WriteError, event, finalizer, limiter, predicate, trigger,
     };
 }
 

@@ -8,6 +8,7 @@ mod apply;
 mod create_once;
 mod delete;
 mod errors;
+mod fetch;
 mod finalizer;
 mod gaps;
 mod kinds;

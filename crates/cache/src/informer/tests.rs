@@ -644,3 +644,30 @@ fn strings_are_renewed() {
     assert!(map.data.as_ref().unwrap()["f3"].starts_with("round 39 3 3"));
     assert_eq!(fed.informer.len(), 200);
 }
+
+#[test]
+fn an_informer_with_a_selector_or_a_budget_has_not_all_objects() {
+    let has_all = |options: InformerOptions, part: Option<&str>, asked: Option<&str>| {
+        let (codec, stop) = (Codec::of::<Pod>(), CancellationToken::new());
+        let informer = Informer::new(codec, options, None, 1, stop);
+        let _sink = informer.sink(part.map(str::to_owned));
+        informer.has_all(asked)
+    };
+    let all = InformerOptions::default;
+    assert!(has_all(all(), None, None));
+    assert!(has_all(all(), None, Some("a")));
+    assert!(has_all(all(), Some("a"), Some("a")));
+    assert!(!has_all(all(), Some("a"), Some("b")));
+    assert!(!has_all(all(), Some("a"), None));
+    assert!(!has_all(all().labels("app=web").unwrap(), None, None));
+    assert!(!has_all(
+        all().fields("spec.nodeName=n1").unwrap(),
+        None,
+        None
+    ));
+    assert!(!has_all(all().memory_budget(1), None, None));
+    let shards = crate::Shards::part(crate::ShardKey::Uid, 0, 2);
+    assert!(!has_all(all().shards(shards), None, None));
+    let watches = crate::Shards::default().watches(2);
+    assert!(has_all(all().shards(watches), None, None));
+}

@@ -3,6 +3,7 @@
 mod controller;
 mod source;
 pub(crate) mod spec;
+mod uncached;
 mod watches;
 
 pub use self::controller::Controller;

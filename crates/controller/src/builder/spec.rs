@@ -12,7 +12,7 @@ use opkit_workqueue::RateLimiter;
 use crate::context::unowned::record::record_name;
 use crate::error::ManagerError;
 use crate::object::Request;
-use crate::reads::Watched;
+use crate::reads::{UncachedKind, Watched};
 use crate::reconcile::Action;
 use crate::reconcile::error_policy::ErrorPolicy;
 use crate::reconcile::function::{Finalizer, Function, Reconciler};
@@ -32,6 +32,8 @@ pub(crate) struct ControllerSpec {
     pub(crate) sources: Vec<SourceSpec>,
     /// Filter of the events of all sources.
     pub(crate) event_filter: Option<Predicate>,
+    /// Kinds that the controller reads from the server.
+    pub(crate) uncached: Vec<UncachedKind>,
     /// Indexes of the reconciled kind.
     pub(crate) indexes: Vec<Index>,
     pub(crate) state: StateType,
@@ -108,6 +110,11 @@ impl AnyController {
             .collect()
     }
 
+    /// Returns the kinds that the controller reads from the server.
+    pub fn uncached_kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.spec.uncached.iter().map(|uncached| &uncached.kind)
+    }
+
     /// Checks everything about the controller that can be checked without a cluster.
     ///
     /// # Errors
@@ -156,6 +163,7 @@ impl ControllerSpec {
                 predicate: None,
             }],
             event_filter: None,
+            uncached: Vec::new(),
             indexes: Vec::new(),
             state,
             options: ControllerOptions::default(),

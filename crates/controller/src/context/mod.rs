@@ -5,6 +5,7 @@ pub(crate) mod apply;
 mod cluster;
 mod create_once;
 pub(crate) mod delete;
+mod fetch;
 pub(crate) mod finalizer;
 pub(crate) mod live;
 pub(crate) mod prune;
@@ -157,13 +158,7 @@ impl<S> Context<S> {
     ) -> Result<Vec<Arc<K>>, ReadError> {
         let own = self.owner.key.namespace.as_deref();
         let selection = live::selection_of::<K>(own, selection);
-        self.trace.read_cache();
-        let mut found = self.term.cluster.reads.lister::<K>()?.list(&selection);
-        found.retain(|object| {
-            self.check_crossing::<K>(&ObjectKey::of(object.meta()))
-                .is_ok()
-        });
-        Ok(found)
+        Ok(self.list_from(&self.term.cluster.reads.lister::<K>()?, &selection))
     }
 
     /// Returns the objects of a declared kind that the reconciled object controls, from the cache.

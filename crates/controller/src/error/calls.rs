@@ -300,7 +300,8 @@ impl WriteError {
     }
 }
 
-/// An error of the methods `get` and `list` of `Context`, `Live`, `Reads` and `MapContext`.
+/// An error of the methods `get` and `list` of `Context`, `Live`, `Reads` and `MapContext`, and of
+/// `fetch` and `fetch_list` of `Context`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -310,6 +311,28 @@ pub enum ReadError {
         kind.kind, kind.kind, kind.kind
     )]
     NotDeclared {
+        /// Name of the controller.
+        controller: String,
+        /// The kind that is not declared.
+        kind: Box<Kind>,
+    },
+    /// The controller reads the kind from the server, but the method reads only the cache.
+    #[error(
+        "controller {controller} does not cache the kind {}, which it reads from the server: use .fetch(..).await or .fetch_list(..).await",
+        kind.kind
+    )]
+    Uncached {
+        /// Name of the controller.
+        controller: String,
+        /// The kind.
+        kind: Box<Kind>,
+    },
+    /// Neither the controller nor the operator declares where the kind is read.
+    #[error(
+        "controller {controller} does not declare the kind {}: declare it with .uncached::<{}>() to read it from the server, with .owns::<{}>() or .watches::<{}>(..) to cache it",
+        kind.kind, kind.kind, kind.kind, kind.kind
+    )]
+    NotReadable {
         /// Name of the controller.
         controller: String,
         /// The kind that is not declared.

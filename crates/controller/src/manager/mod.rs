@@ -43,8 +43,8 @@ use self::signals::Signals;
 use self::task_group::Deadline;
 use crate::builder::AnyController;
 use crate::error::{Error, ManagerError, Permission};
-use crate::reads::MapContext;
 use crate::reads::cross_namespace::{Grants, Reference};
+use crate::reads::{MapContext, UncachedKind, UndeclaredReads};
 use crate::record::ReconcileLog;
 use crate::state::{ReadDeclarations, StateContext, StateFactory, StateType, States};
 
@@ -135,6 +135,9 @@ pub struct Manager {
     /// Kinds and states that the servers read.
     reads: ReadDeclarations,
     cached: HashMap<TypeId, InformerOptions>,
+    /// Kinds that all controllers read from the server.
+    uncached: Vec<UncachedKind>,
+    undeclared: UndeclaredReads,
 }
 
 impl fmt::Debug for Manager {
@@ -162,6 +165,8 @@ impl Manager {
             grants: Grants::default(),
             reads: ReadDeclarations::default(),
             cached: HashMap::new(),
+            uncached: Vec::new(),
+            undeclared: UndeclaredReads::default(),
         }
     }
 
@@ -227,6 +232,27 @@ impl Manager {
     /// cached.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.cached.insert(TypeId::of::<K>(), options);
+        self
+    }
+
+    /// Allows all controllers to read the kind `K` from the server; see
+    /// [`Controller::uncached`](crate::Controller::uncached).
+    pub fn uncached<K: Object>(mut self) -> Self {
+        self.uncached.push(UncachedKind::of::<K>(false));
+        self
+    }
+
+    /// Allows all controllers to read the kind `K` from the cache of any of them, and from the
+    /// server what is not there; see
+    /// [`Controller::cached_or_live`](crate::Controller::cached_or_live).
+    pub fn cached_or_live<K: Object>(mut self) -> Self {
+        self.uncached.push(UncachedKind::of::<K>(true));
+        self
+    }
+
+    /// Sets where kinds that are not declared are read; they are refused by default.
+    pub fn undeclared_reads(mut self, reads: UndeclaredReads) -> Self {
+        self.undeclared = reads;
         self
     }
 

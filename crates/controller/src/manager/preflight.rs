@@ -33,15 +33,19 @@ pub(super) async fn check(
     operator: &str,
     client: &RestClient,
     options: &ManagerOptions,
-    kinds: &[Kind],
+    watched: &[Kind],
+    uncached: &[Kind],
 ) -> Result<(), ManagerError> {
-    let kinds: HashSet<_> = kinds.iter().collect();
-    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    let watched: HashSet<_> = watched.iter().collect();
+    let uncached: HashSet<_> = uncached.iter().collect();
+    let only_read = uncached.difference(&watched).map(|kind| (*kind, false));
+    let mut kinds: Vec<_> = watched.iter().map(|kind| (*kind, true)).collect();
+    kinds.extend(only_read);
     // Custom kinds first, because their error is more helpful.
-    kinds.sort_by_key(|kind| (!kind.group.contains('.'), kind.to_string()));
-    let known = kinds.into_iter().flat_map(|kind| {
+    kinds.sort_by_key(|(kind, _)| (!kind.group.contains('.'), kind.to_string()));
+    let known = kinds.into_iter().flat_map(|(kind, watches)| {
         let namespaces = options.scope.namespaces(kind.namespaced).into_iter();
-        namespaces.map(move |namespace| check_kind(operator, client, kind, namespace))
+        namespaces.map(move |namespace| check_kind(operator, client, kind, namespace, watches))
     });
     let allowed = options.permissions.iter().flat_map(|permission| {
         let namespaces = options.scope.namespaces(permission.namespaced).into_iter();
@@ -69,11 +73,13 @@ pub(super) async fn check(
     })
 }
 
+/// Checks that the server serves the kind and permits to list it and, if `watches`, to watch it.
 async fn check_kind(
     operator: &str,
     client: &RestClient,
     kind: &Kind,
     namespace: Option<String>,
+    watches: bool,
 ) -> Result<Found, ManagerError> {
     let mut attempt = 0;
     loop {
@@ -82,6 +88,7 @@ async fn check_kind(
         options.namespace = namespace.clone();
         let list = client.list(kind, &options, ResponseFormat::default());
         match list.await {
+            Ok(_) if !watches => return Ok(Found::default()),
             Ok(list) => {
                 let refusal = check_watch(client, kind, namespace.as_deref(), &list.body).await;
                 let mut missing = MissingPermissions::default();
@@ -102,8 +109,10 @@ async fn check_kind(
             Err(error) if error.is_forbidden() => {
                 let mut missing = MissingPermissions::default();
                 missing.add(&permission(kind, "list"), namespace.as_deref());
-                let watch = permission(kind, "watch");
-                missing.extend(check_permission(client, watch, namespace).await);
+                if watches {
+                    let watch = permission(kind, "watch");
+                    missing.extend(check_permission(client, watch, namespace).await);
+                }
                 let refusal = Some(error);
                 return Ok(Found { missing, refusal });
             }

@@ -1,6 +1,7 @@
 //! Turns each declared controller into a running controller, with its names, informers and queue.
 //! This happens once, when the manager starts.
 
+use std::any::TypeId;
 use std::sync::Arc;
 
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
@@ -14,7 +15,7 @@ use crate::context::apply::applied::AppliedChildren;
 use crate::context::prune::OwnedKind;
 use crate::object::Request;
 use crate::reads::cross_namespace::{Grants, resource_of};
-use crate::reads::{ControllerIdentity, Declared, MapContext};
+use crate::reads::{ControllerIdentity, Declared, MapContext, UndeclaredReads, Watched};
 use crate::source::spec::Role;
 use crate::source::{ControllerSources, Triggers};
 use crate::state::States;
@@ -25,6 +26,8 @@ use crate::worker::{Functions, RunningController};
 pub(super) struct Resolver<'a> {
     manager: &'a Manager,
     clusters: &'a [Cluster],
+    /// Kinds that the controllers cache in all clusters.
+    watched: Vec<Watched>,
     states: Arc<States>,
     grants: Arc<Grants>,
     metrics: ReconcileMetrics,
@@ -33,7 +36,11 @@ pub(super) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     /// Creates a resolver and registers the metrics of controllers and queues.
-    pub(super) fn new(manager: &'a Manager, clusters: &'a [Cluster]) -> Self {
+    pub(super) fn new(
+        manager: &'a Manager,
+        clusters: &'a [Cluster],
+        watched: Vec<Watched>,
+    ) -> Self {
         let registry = &manager.options.metrics;
         let queue_metrics = MetricsProvider::default();
         let metrics = ReconcileMetrics::new(registry);
@@ -41,6 +48,7 @@ impl<'a> Resolver<'a> {
         Self {
             manager,
             clusters,
+            watched,
             states: Arc::new(manager.states.clone()),
             grants: Arc::new(manager.grants.clone()),
             metrics,
@@ -139,6 +147,7 @@ impl<'a> Resolver<'a> {
                 None => declared.dynamic.insert(watched.kind.clone(), informer),
             };
         }
+        self.declare_uncached(spec, cluster, &mut declared);
         let primary = informers.first()?.clone();
         for index in &spec.indexes {
             primary.add_index(index.clone());
@@ -161,6 +170,42 @@ impl<'a> Resolver<'a> {
             owned,
             unowned,
         }))
+    }
+}
+
+impl Resolver<'_> {
+    /// Adds the kinds that a controller reads from the server in one cluster. What the controller
+    /// declares has precedence over what the operator declares.
+    fn declare_uncached(&self, spec: &ControllerSpec, cluster: &Cluster, declared: &mut Declared) {
+        let all = self.manager.uncached.iter().chain(&spec.uncached);
+        for uncached in all {
+            let watched = self.watched(uncached.type_id, cluster);
+            let watched = watched.filter(|_| uncached.or_cached);
+            let informer = watched.map(|it| it.start(&cluster.factory, &self.manager.cached));
+            declared.uncached.insert(uncached.type_id, informer);
+        }
+        declared.undeclared = self.manager.undeclared;
+        if declared.undeclared != UndeclaredReads::CachedOrLive {
+            return;
+        }
+        let types = self.watched.iter().chain(&self.manager.reads.watched);
+        for type_id in types.filter_map(|watched| watched.type_id) {
+            let is_declared =
+                declared.typed.contains_key(&type_id) || declared.uncached.contains_key(&type_id);
+            if let (false, Some(watched)) = (is_declared, self.watched(type_id, cluster)) {
+                let informer = watched.start(&cluster.factory, &self.manager.cached);
+                declared.uncached.insert(type_id, Some(informer));
+            }
+        }
+    }
+
+    /// Returns the declaration of a type that the operator caches in a cluster: one of a controller
+    /// or, in the cluster that the operator runs in, one of a server.
+    fn watched(&self, type_id: TypeId, cluster: &Cluster) -> Option<&Watched> {
+        let servers = self.manager.reads.watched.iter();
+        let servers = servers.filter(|_| cluster.name.is_none());
+        let mut all = self.watched.iter().chain(servers);
+        all.find(|watched| watched.type_id == Some(type_id))
     }
 }
 

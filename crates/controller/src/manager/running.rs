@@ -123,6 +123,9 @@ impl RunningManager {
         let watched = sources.map(|it| &it.watched.kind);
         let watched = watched.chain(self.manager.reads.kinds());
         let watched: Vec<_> = watched.cloned().collect();
+        let uncached = controllers.iter().flat_map(|it| &it.spec.uncached);
+        let uncached = uncached.chain(&self.manager.uncached);
+        let uncached: Vec<_> = uncached.map(|it| it.kind.clone()).collect();
         let reconciled = controllers.iter().map(|it| (*it.spec.kind).clone());
         let reconciled: Vec<_> = reconciled.collect();
         let timeouts = controllers.iter();
@@ -135,7 +138,10 @@ impl RunningManager {
         let each = self.clusters.iter().map(async |cluster| {
             let checked = async {
                 match options.preflight {
-                    true => preflight::check(operator, &cluster.client, options, &watched).await,
+                    true => {
+                        let client = &cluster.client;
+                        preflight::check(operator, client, options, &watched, &uncached).await
+                    }
                     false => Ok(()),
                 }
             };
@@ -154,7 +160,9 @@ impl RunningManager {
     /// Creates the running controllers and starts their informers and sources. Returns a receiver
     /// for each source, which is notified after the source has processed its initial list.
     fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
-        let resolver = Resolver::new(&self.manager, &self.clusters);
+        let sources = controllers.iter().flat_map(|it| &it.spec.sources);
+        let watched = sources.map(|source| source.watched.clone()).collect();
+        let resolver = Resolver::new(&self.manager, &self.clusters, watched);
         for cluster in &self.clusters {
             cluster.register_cache(&self.manager.options.metrics);
         }

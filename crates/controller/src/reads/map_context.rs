@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use opkit_cache::{DynamicObject, Informer, Lister, Selection};
 use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 
-use super::ControllerIdentity;
 use super::cross_namespace::Grants;
+use super::{ControllerIdentity, UndeclaredReads};
 use crate::error::ReadError;
 
 /// Reads from the cache for the map functions of a controller: the objects of the kinds that the
@@ -28,6 +28,10 @@ pub struct MapContext {
 pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
+    /// Kinds that are read from the server, with the informer that is read first, if any.
+    pub(crate) uncached: HashMap<TypeId, Option<Informer>, RandomState>,
+    /// Where kinds that are not declared are read.
+    pub(crate) undeclared: UndeclaredReads,
     /// Kinds of children with owner references, regardless of the API version and of whether only
     /// metadata is cached. `Context::apply` accepts only these kinds.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
@@ -81,9 +85,15 @@ impl MapContext {
 
     pub(crate) fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
         let informer = self.declared.typed.get(&TypeId::of::<K>());
-        informer
-            .and_then(Informer::lister)
-            .ok_or_else(|| self.not_declared(Kind::of::<K>()))
+        informer.and_then(Informer::lister).ok_or_else(|| {
+            match self.declared.uncached.contains_key(&TypeId::of::<K>()) {
+                true => ReadError::Uncached {
+                    controller: self.controller.name.to_string(),
+                    kind: Box::new(Kind::of::<K>()),
+                },
+                false => self.not_declared(Kind::of::<K>()),
+            }
+        })
     }
 
     fn not_declared(&self, kind: Kind) -> ReadError {

@@ -3,10 +3,13 @@
 pub(crate) mod cross_namespace;
 mod identity;
 mod map_context;
+mod uncached;
 mod watched;
 
 pub use self::cross_namespace::Reference;
 pub(crate) use self::identity::ControllerIdentity;
 pub(crate) use self::map_context::Declared;
 pub use self::map_context::MapContext;
+pub use self::uncached::UndeclaredReads;
+pub(crate) use self::uncached::{Route, UncachedKind};
 pub(crate) use self::watched::Watched;

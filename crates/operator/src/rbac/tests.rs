@@ -29,6 +29,7 @@ fn rules_cover_the_declarations_and_no_more() {
         controllers: &controllers,
         with_status: [("configmaps".to_owned(), String::new())].into(),
         read: Vec::new(),
+        uncached: &[],
         rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
         event_api: EventApi::EventsV1,
     };
@@ -67,6 +68,7 @@ fn events_in_the_core_api_need_another_permission() {
         controllers: &[],
         with_status: BTreeSet::new(),
         read: Vec::new(),
+        uncached: &[],
         rules: &[],
         event_api: EventApi::CoreV1,
     };
@@ -85,6 +87,7 @@ fn children_without_owner_references_are_written_and_recorded() {
         controllers: &[controller.into()],
         with_status: BTreeSet::new(),
         read: Vec::new(),
+        uncached: &[],
         rules: &[],
         event_api: EventApi::EventsV1,
     };
@@ -97,4 +100,45 @@ fn children_without_owner_references_are_written_and_recorded() {
         PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]),
     ];
     assert_eq!(declared.rules(), merge(&expected));
+}
+
+#[test]
+fn kinds_that_are_read_from_the_server_are_not_watched() {
+    let reconcile = |_: Arc<ConfigMap>, _: Context| async {
+        Ok::<_, opkit_controller::Error>(Action::await_change())
+    };
+    let controllers = [
+        Controller::new(reconcile).uncached::<Secret>().into(),
+        Controller::new(reconcile)
+            .named("second")
+            .watches::<ServiceAccount>(|_, _| Vec::new())
+            .cached_or_live::<ServiceAccount>()
+            .into(),
+    ];
+    let declared = Declared {
+        controllers: &controllers,
+        with_status: BTreeSet::new(),
+        read: Vec::new(),
+        uncached: &[Kind::of::<Namespace>()],
+        rules: &[],
+        event_api: EventApi::EventsV1,
+    };
+    let expected = [
+        PolicyRule::new("", ["configmaps"], CACHE),
+        PolicyRule::new("", ["namespaces"], READ).cluster_scoped(),
+        PolicyRule::new("", ["secrets"], READ),
+        PolicyRule::new("", ["serviceaccounts"], ["get", "list", "watch"]),
+        PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]),
+    ];
+    assert_eq!(declared.rules(), merge(&expected));
+    let asked: Vec<_> = declared
+        .permissions()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(
+        asked.iter().all(|one| one.contains("[\"get\"]")),
+        "{asked:?}"
+    );
 }
