@@ -9,10 +9,12 @@ use std::sync::{Arc, Weak};
 use opkit_apimachinery::redact::is_secret;
 use opkit_client::{Object, ObjectKey, one_line};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use tracing::warn;
 
 use crate::object::{Codec, Ignored};
 use crate::pool::Pool;
+use crate::tape::deserialize::TapeDeserializer;
 use crate::tape::diff::{DiffOptions, FieldChange, ShownValues, diff};
 use crate::tape::encoder::Encoder;
 use crate::tape::meta::{Meta, field};
@@ -230,6 +232,17 @@ impl Stored {
             reader = field(reader, name).ok()??;
         }
         reader.scalar().ok()?
+    }
+
+    /// Returns the value of a field, such as `status.conditions`, without decoding the object.
+    /// `None` if the field is missing, or if the object is stored as a Rust object.
+    pub fn value(&self, path: &str) -> Option<serde_json::Value> {
+        let tape = self.tape()?;
+        let mut reader = Reader::new(tape, &self.record.origin.vocabulary);
+        for name in path.split('.') {
+            reader = field(reader, name).ok()??;
+        }
+        serde_json::Value::deserialize(TapeDeserializer::new(&mut reader, None)).ok()
     }
 
     /// Returns the first `limit` fields in which this version differs from the earlier version

@@ -103,7 +103,7 @@ impl Declared<'_> {
                 }
                 let kind = &watched.kind;
                 let resource = (kind.plural.clone(), kind.group.clone());
-                if self.with_status.contains(&resource) {
+                if self.with_status.contains(&resource) || controller.sets_condition() {
                     rules.push(rule(&watched.kind, "", &["get"]));
                     rules.push(rule(&watched.kind, "/status", &["patch"]));
                 }

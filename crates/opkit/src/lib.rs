@@ -84,6 +84,7 @@
 //! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
 //! | run several replicas | [`Operator::leader_election`], [`leaderelection`] |
 //! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
+//! | limit how often failing objects are retried | [`Controller::max_retries`], [`Context::attempt`] |
 //! | limit how fast failing objects are retried | [`Controller::backoff`], [`Controller::rate_limiter`], [`limiter`](controller::limiter) |
 //! | reconcile objects of a kind known at run time | [`Controller::dynamic`] |
 //! | find out which part of a reconcile function's signature is wrong | [`#[opkit::reconcile]`](macro@reconcile) |

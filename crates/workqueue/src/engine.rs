@@ -24,6 +24,7 @@ use self::heap::Heap;
 use self::list::{Links, List};
 use self::ready::Ready;
 pub(crate) use self::stats::{Counts, Histogram, Stats};
+use crate::limiter::Failures;
 use crate::snapshot::{KeyState, Snapshot, WaitState};
 use crate::{AddOptions, Merge, QueueOptions, RateLimiter};
 
@@ -56,6 +57,10 @@ pub struct Engine<K, P> {
     /// Sum of the start times of the work on all keys in work, in nanoseconds since the origin.
     in_work_started: u128,
     limiter: Box<dyn RateLimiter<K>>,
+    /// Number of times in a row that the work on each key has failed; `None` before the first
+    /// failure. Boxed: with the map in the engine, a key took 184 ns instead of 146 ns, because the
+    /// fields that each operation uses were on more cache lines.
+    failures: Option<Box<Failures<K>>>,
     fair_by: Option<fn(&K) -> u64>,
     hasher: RandomState,
     /// Latest time seen, in nanoseconds since the origin.
@@ -77,6 +82,8 @@ pub struct Work<K, P> {
     pub priority: i32,
     /// Time that the key was ready before it was handed out.
     pub waited: Duration,
+    /// Number of times in a row that the work on the key has failed; see [`Engine::fail`].
+    pub failures: u32,
     /// Ticket with which [`Engine::done`] ends the work.
     pub ticket: Ticket,
 }
@@ -114,6 +121,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             in_work_len: 0,
             in_work_started: 0,
             limiter: options.rate_limiter,
+            failures: None,
             fair_by: options.fair_by,
             hasher: RandomState::default(),
             now: 0,
@@ -211,6 +219,24 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.limiter.num_requeues(key)
     }
 
+    /// Counts that the work on `key` has failed, and returns how often it has failed in a row.
+    /// Unlike the failures that the rate limiter counts, this number does not depend on how the key
+    /// is added again.
+    pub fn fail(&mut self, key: &K) -> u32 {
+        self.failures
+            .get_or_insert_default()
+            .count(key)
+            .saturating_add(1)
+    }
+
+    /// Ends the row of failures of `key`; see [`fail`](Engine::fail). The rate limiter is not
+    /// changed.
+    pub fn succeed(&mut self, key: &K) {
+        if let Some(failures) = &mut self.failures {
+            failures.forget(key);
+        }
+    }
+
     /// Hands out the next key. The caller must call [`done`](Engine::done) with the ticket of the
     /// returned work.
     pub fn get(&mut self, now: Duration) -> Option<Work<K, P>> {
@@ -234,6 +260,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             payload: waiting.payload,
             priority: waiting.priority,
             waited: Duration::from_nanos(waited),
+            failures: (self.failures.as_ref()).map_or(0, |failures| failures.of(&entry.key)),
             ticket: Ticket(id),
         })
     }
@@ -336,12 +363,15 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         let longest = self.in_work.first().and_then(|id| self.entries.get(id));
         let unfinished = u128::from(now) * u128::from(self.in_work_len);
         let unfinished = unfinished.saturating_sub(self.in_work_started);
+        let (failing, most_failures) = (self.failures.as_ref()).map_or((0, 0), |it| it.most());
         Stats {
             counts: self.counts.as_deref().cloned().unwrap_or_default(),
             depths: self.ready.depths().collect(),
             unfinished: Duration::from_nanos(u64::try_from(unfinished).unwrap_or(u64::MAX)),
             longest_running: longest.and_then(|e| e.started).map_or(Duration::ZERO, age),
             oldest_key: self.ready.oldest().map_or(Duration::ZERO, age),
+            failing,
+            most_failures,
         }
     }
 

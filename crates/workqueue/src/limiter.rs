@@ -80,7 +80,7 @@ pub fn default_controller_rate_limiter<K: Eq + Hash + Clone + Send + 'static>() 
 
 /// Number of failures of each key.
 #[derive(Debug)]
-struct Failures<K>(HashMap<K, u32, foldhash::fast::RandomState>);
+pub(crate) struct Failures<K>(HashMap<K, u32, foldhash::fast::RandomState>);
 
 impl<K> Default for Failures<K> {
     fn default() -> Self {
@@ -90,7 +90,7 @@ impl<K> Default for Failures<K> {
 
 impl<K: Eq + Hash + Clone> Failures<K> {
     /// Counts a failure and returns the number of earlier failures.
-    fn count(&mut self, key: &K) -> u32 {
+    pub(crate) fn count(&mut self, key: &K) -> u32 {
         let Some(failures) = self.0.get_mut(key) else {
             self.0.insert(key.clone(), 1);
             return 0;
@@ -100,14 +100,20 @@ impl<K: Eq + Hash + Clone> Failures<K> {
         before
     }
 
-    fn of(&self, key: &K) -> u32 {
+    pub(crate) fn of(&self, key: &K) -> u32 {
         if self.0.is_empty() {
             return 0;
         }
         self.0.get(key).copied().unwrap_or(0)
     }
 
-    fn forget(&mut self, key: &K) {
+    /// Returns the number of keys with failures, and the largest number of failures of a key.
+    pub(crate) fn most(&self) -> (usize, u32) {
+        let most = self.0.values().copied().max();
+        (self.0.len(), most.unwrap_or(0))
+    }
+
+    pub(crate) fn forget(&mut self, key: &K) {
         // Nearly every key that is forgotten never failed.
         if self.0.is_empty() {
             return;

@@ -35,6 +35,9 @@ const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 /// - `workqueue_retries_total`: keys that were added with a delay.
 /// - `opkit_workqueue_oldest_key_age_seconds`: longest time that a ready key has been at its
 ///   position in the queue; raising its priority starts the time again.
+/// - `opkit_workqueue_failing_keys`: keys whose last work failed.
+/// - `opkit_workqueue_failures_max`: largest number of times in a row that the work on one key has
+///   failed.
 ///
 /// The labels `name` and `controller` both have the name of the queue as value. The metrics of a
 /// queue end when the queue is dropped. Of two queues with the same name, the later queue is shown.
@@ -193,7 +196,7 @@ const COUNTERS: [Family<u64>; 2] = [
     ),
 ];
 
-const GAUGES: [Family<f64>; 3] = [
+const GAUGES: [Family<f64>; 5] = [
     (
         "workqueue_unfinished_work_seconds",
         "Total seconds of work that is in progress and not yet observed by work_duration",
@@ -208,6 +211,16 @@ const GAUGES: [Family<f64>; 3] = [
         "opkit_workqueue_oldest_key_age_seconds",
         "Longest time in seconds that a ready key has been at its position in the queue",
         |stats| stats.oldest_key.as_secs_f64(),
+    ),
+    (
+        "opkit_workqueue_failing_keys",
+        "Number of keys whose last work failed",
+        |stats| stats.failing as f64,
+    ),
+    (
+        "opkit_workqueue_failures_max",
+        "Largest number of times in a row that the work on one key has failed",
+        |stats| f64::from(stats.most_failures),
     ),
 ];
 

@@ -166,6 +166,17 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.core.state.lock().engine.forget(key);
     }
 
+    /// Counts that the work on `key` has failed, and returns how often it has failed in a row; see
+    /// [`Engine::fail`].
+    pub fn fail(&self, key: &K) -> u32 {
+        self.core.state.lock().engine.fail(key)
+    }
+
+    /// Ends the row of failures of `key`; see [`Engine::succeed`].
+    pub fn succeed(&self, key: &K) {
+        self.core.state.lock().engine.succeed(key);
+    }
+
     /// Returns the number of failures of `key` since the failures were last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.core.state.lock().engine.num_requeues(key)

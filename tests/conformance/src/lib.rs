@@ -33,6 +33,8 @@ mod log;
 #[cfg(test)]
 mod resync;
 #[cfg(test)]
+mod retries;
+#[cfg(test)]
 mod rights;
 #[cfg(test)]
 mod robot;

@@ -671,3 +671,17 @@ fn an_informer_with_a_selector_or_a_budget_has_not_all_objects() {
     let watches = crate::Shards::default().watches(2);
     assert!(has_all(all().shards(watches), None, None));
 }
+
+#[test]
+fn a_field_is_read_as_json_without_decoding() {
+    let mut fed = Fed::with::<Pod>(InformerOptions::default());
+    let mut one = pod("a", "n1", "web", 1);
+    let conditions = json!([{"type": "Ready", "status": "True"}, {"type": "Other", "n": 1.5}]);
+    one["status"] = json!({"conditions": conditions});
+    fed.list(&[one], "5");
+    let stored = fed.informer.stored(&("d", "a").into()).unwrap();
+    assert_eq!(stored.value("status.conditions"), Some(conditions));
+    assert_eq!(stored.value("spec.nodeName"), Some(json!("n1")));
+    assert_eq!(stored.value("status.none"), None);
+    assert_eq!(fed.informer.stats().decodes, 0);
+}

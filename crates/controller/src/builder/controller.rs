@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
+use opkit_apimachinery::conditions::Condition;
 use opkit_cache::DynamicObject;
 use opkit_client::{Kind, Object};
 use opkit_workqueue::{ItemExponential, RateLimiter};
@@ -21,6 +22,7 @@ use crate::reconcile::error_policy::ErrorPolicy;
 use crate::reconcile::function::{
     Finalizer, Function, KeyFunction, Reconcile, Reconciler, converted,
 };
+use crate::reconcile::retries::MaxRetries;
 use crate::reconcile::{Action, Cleanup};
 use crate::source::{Triggers, WatchStream};
 use crate::state::StateType;
@@ -333,6 +335,43 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     /// 5 ms and 1000 s by default.
     pub fn backoff(self, first: Duration, most: Duration) -> Self {
         self.rate_limiter(ItemExponential::new(first, most))
+    }
+
+    /// Limits how often a failing object is retried: after `count` retries that failed too, the
+    /// object is not retried until it, or an object that it depends on, changes. A trigger and a
+    /// resync reconcile it as well. It then starts again, with `count` retries.
+    ///
+    /// The condition `then` is set on the object, with the error as its message and the reason
+    /// `RetriesExhausted` unless `then` has a reason. It is removed when the object is reconciled
+    /// successfully; a condition that the reconcile sets itself, such as `Ready`, is the
+    /// reconcile's. The object's kind must have `status.conditions`; for other kinds, write `None`.
+    /// In any case a Warning event `RetriesExhausted` is recorded.
+    ///
+    /// Without this call, an object is retried without a limit.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_controller as opkit;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use opkit::{Action, Condition, Context, Controller, Result};
+    ///
+    /// async fn reconcile(deployment: Arc<Deployment>, cx: Context) -> Result<Action> {
+    ///     println!("failed {} times so far", cx.attempt());
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = Controller::new(reconcile).max_retries(5, Condition::new("Stalled", true));
+    ///
+    /// // A kind without conditions.
+    /// async fn keep(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     Ok(Action::await_change())
+    /// }
+    /// let maps = Controller::new(keep).max_retries(5, None);
+    /// ```
+    pub fn max_retries(mut self, count: u32, then: impl Into<Option<Condition>>) -> Self {
+        self.spec.retries = Some(Arc::new(MaxRetries::new(count, then.into())));
+        self
     }
 
     /// Sets the rate limiter that decides the retry delay of a failing object. For example,

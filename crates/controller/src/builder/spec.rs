@@ -16,6 +16,7 @@ use crate::reads::{UncachedKind, Watched};
 use crate::reconcile::Action;
 use crate::reconcile::error_policy::ErrorPolicy;
 use crate::reconcile::function::{Finalizer, Function, Reconciler};
+use crate::reconcile::retries::RetryLimit;
 use crate::source::Triggers;
 use crate::source::predicate::Predicate;
 use crate::source::spec::{Role, SourceSpec};
@@ -28,6 +29,8 @@ pub(crate) struct ControllerSpec {
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
     pub(crate) error_policy: Option<ErrorPolicy>,
+    /// Limit of the retries of an object.
+    pub(crate) retries: Option<Arc<dyn RetryLimit>>,
     /// Sources; the first is the reconciled kind.
     pub(crate) sources: Vec<SourceSpec>,
     /// Filter of the events of all sources.
@@ -115,6 +118,12 @@ impl AnyController {
         self.spec.uncached.iter().map(|uncached| &uncached.kind)
     }
 
+    /// Reports whether the controller sets a condition on objects that it no longer retries.
+    pub fn sets_condition(&self) -> bool {
+        let retries = self.spec.retries.as_ref();
+        retries.is_some_and(|retries| retries.sets_condition())
+    }
+
     /// Checks everything about the controller that can be checked without a cluster.
     ///
     /// # Errors
@@ -156,6 +165,7 @@ impl ControllerSpec {
             reconciler,
             finalizer: None,
             error_policy: None,
+            retries: None,
             sources: vec![SourceSpec {
                 watched,
                 role: Role::Primary,

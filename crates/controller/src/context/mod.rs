@@ -197,6 +197,17 @@ impl<S> Context<S> {
         self.state.clone()
     }
 
+    /// Returns the number of times in a row that the reconcile of this object has failed before
+    /// this one: 0 for a first attempt. Errors, panics and timeouts are failures, whatever decides
+    /// the time of the retry. A success ends the row, also one with [`Action::requeue`]; so does an
+    /// error marked with [`Error::terminal`]. The number is kept in memory: it starts at 0 when the
+    /// operator starts.
+    ///
+    /// [`Action::requeue`]: crate::Action::requeue
+    pub fn attempt(&self) -> u32 {
+        self.trace.attempt()
+    }
+
     /// Returns the key of the reconciled object.
     pub fn key(&self) -> &ObjectKey {
         &self.owner.key

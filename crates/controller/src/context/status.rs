@@ -1,12 +1,12 @@
 //! `Context::update_status`: writes a status only if it changes, and never overwrites another
 //! client's change.
 
+pub(crate) mod change;
 pub(crate) mod conditions;
 pub(crate) mod schema;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use opkit_client::{Kind, Object, ObjectKey, Patch, WriteOptions};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::context::status::conditions::{
-    OwnConditions, keep_conditions, merge_patch, stamp_conditions, without_nulls,
+    OwnConditions, keep_conditions, merge_patch, now, stamp_conditions, without_nulls,
 };
 use crate::error::WriteError;
 
@@ -132,10 +132,8 @@ where
         &OwnConditions::of(object.meta(), manager),
     );
     observe_generation::<K::Status>(&mut new, generation);
-    // Whole seconds, as in metav1.Time.
-    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let mut stamped = new.clone();
-    stamp_conditions(&previous, &mut stamped, &now, generation);
+    stamp_conditions(&previous, &mut stamped, &now(), generation);
     // Decode and encode once more, so that a condition has only the fields of its type.
     if let Ok(stamped) = serde_json::from_value::<K::Status>(stamped) {
         new = without_nulls(serde_json::to_value(&stamped)?);

@@ -99,6 +99,7 @@ impl<'a> Resolver<'a> {
             reconciler: spec.reconciler,
             finalizer: spec.finalizer,
             error_policy: spec.error_policy,
+            retries: spec.retries,
         };
         let options = spec.options;
         let running = RunningController::new(sources, functions, options, metrics, &self.states);

@@ -12,6 +12,7 @@ mod outage;
 mod pace;
 mod panics;
 mod resync;
+mod retries;
 mod runnables;
 mod server;
 mod shapes;

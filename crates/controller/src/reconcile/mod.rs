@@ -5,6 +5,7 @@ mod action;
 pub(crate) mod error_policy;
 pub(crate) mod function;
 pub(crate) mod kube_finalizer;
+pub(crate) mod retries;
 pub mod signature;
 
 pub use self::action::{Action, Cleanup};

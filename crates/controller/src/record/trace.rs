@@ -20,6 +20,8 @@ pub(crate) struct Trace {
     /// Children that the reconcile applied or failed to apply. A failed apply is not a reason to
     /// prune the child.
     applied: Mutex<HashSet<Child>>,
+    /// Number of times in a row that the reconcile of the object has failed before this one.
+    attempt: u32,
     cache_reads: AtomicU32,
     live_reads: AtomicU32,
     writes: Mutex<Vec<Write>>,
@@ -72,6 +74,18 @@ fn child(kind: &Kind, key: &ObjectKey) -> Child {
 }
 
 impl Trace {
+    /// Creates the trace of a reconcile of an object that has failed `attempt` times in a row.
+    pub(crate) fn of_attempt(attempt: u32) -> Self {
+        Self {
+            attempt,
+            ..Default::default()
+        }
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
     /// Records that the reconcile applied a child, or tried to.
     pub(crate) fn applied(&self, kind: &Kind, key: &ObjectKey) {
         self.applied.lock().insert(child(kind, key));

@@ -16,6 +16,7 @@ use crate::object::Request;
 use crate::reads::ControllerIdentity;
 use crate::reconcile::error_policy::ErrorPolicy;
 use crate::reconcile::function::{Finalizer, Reconciler};
+use crate::reconcile::retries::RetryLimit;
 use crate::record::Cause;
 use crate::record::causes::Causes;
 use crate::source::ControllerSources;
@@ -30,6 +31,7 @@ pub(crate) struct RunningController {
     pub(super) reconciler: Reconciler,
     pub(super) finalizer: Option<Finalizer>,
     pub(super) error_policy: Option<ErrorPolicy>,
+    pub(super) retries: Option<Arc<dyn RetryLimit>>,
     pub(crate) options: ControllerOptions,
     /// Whether the controller declares kinds of children without owner references.
     pub(super) has_unowned: bool,
@@ -43,6 +45,7 @@ pub(crate) struct Functions {
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
     pub(crate) error_policy: Option<ErrorPolicy>,
+    pub(crate) retries: Option<Arc<dyn RetryLimit>>,
 }
 
 /// A controller in one cluster, with the current term of leadership.
@@ -89,6 +92,7 @@ impl RunningController {
             reconciler: functions.reconciler,
             finalizer: functions.finalizer,
             error_policy: functions.error_policy,
+            retries: functions.retries,
             options,
             metrics,
         }

@@ -92,20 +92,25 @@ impl RunningController {
     async fn reconcile(&self, item: Item<Request, Causes>, started: Instant) -> Duration {
         let working = Working::new(self, item);
         let at = Timestamp::now();
+        let before = self.before_limit(&working);
+        if self.is_echo(&working, before.as_ref()) {
+            if let Some(item) = working.finish() {
+                item.forget();
+            }
+            return started.elapsed();
+        }
         self.look_up_other_manager(&working.request).await;
-        let trace = Arc::<Trace>::default();
+        let failures = working.failures();
+        let trace = Arc::new(Trace::of_attempt(failures));
         let ended = self.run(&working.request, &trace).await;
         let duration = started.elapsed();
-        let Some(mut item) = working.finish() else {
-            return duration;
-        };
-        let causes = std::mem::take(&mut item.payload_mut().reasons);
-        let request = &item.key().clone();
         let result = match ended {
             Ended::Gone => {
-                debug!("the object is deleted");
-                self.sources.log.forget(&self.identity().name, request);
-                item.forget();
+                if let Some(item) = working.finish() {
+                    debug!("the object is deleted");
+                    self.sources.log.forget(&self.identity().name, item.key());
+                    item.forget();
+                }
                 return duration;
             }
             Ended::Returned(result) => result,
@@ -121,8 +126,21 @@ impl RunningController {
                 )))
             }
         };
+        // While the request still counts as unfinished, because this may send requests.
+        let result = match &self.retries {
+            None => result,
+            Some(retries) => {
+                let limited = self.limited(&**retries, &working, &trace, before.as_ref(), result);
+                Box::pin(limited).await
+            }
+        };
+        let Some(mut item) = working.finish() else {
+            return duration;
+        };
+        let causes = std::mem::take(&mut item.payload_mut().reasons);
+        let request = &item.key().clone();
         self.metrics.took(duration);
-        let result = self.requeue(request, item.priority(), result);
+        let result = self.requeue(request, item.priority(), failures, result);
         match &result {
             Outcome::Error {
                 message,
@@ -208,10 +226,10 @@ fn is_logged(count: u32) -> bool {
 
 /// A request that is being reconciled. If the reconcile is dropped, for example when leadership is
 /// lost, the request is added to the queue again unchanged.
-struct Working<'a> {
+pub(super) struct Working<'a> {
     controller: &'a RunningController,
-    request: Request,
-    item: Option<Item<Request, Causes>>,
+    pub(super) request: Request,
+    pub(super) item: Option<Item<Request, Causes>>,
 }
 
 impl<'a> Working<'a> {
@@ -222,6 +240,11 @@ impl<'a> Working<'a> {
             request: item.key().clone(),
             item: Some(item),
         }
+    }
+
+    /// Returns the number of failures in a row before this reconcile.
+    pub(super) fn failures(&self) -> u32 {
+        self.item.as_ref().map_or(0, Item::failures)
     }
 
     /// Returns the queue item of a finished reconcile, which is then not added to the queue again.

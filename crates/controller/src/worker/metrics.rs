@@ -31,6 +31,7 @@ pub(crate) struct ReconcileMetrics {
     panics: Counters,
     timeouts: Counters,
     hot_loops: Counters,
+    exhausted: Counters,
     time: Histograms,
     max: Gauges,
     active: Gauges,
@@ -45,6 +46,7 @@ impl ReconcileMetrics {
             panics: Counters::default(),
             timeouts: Counters::default(),
             hot_loops: Counters::default(),
+            exhausted: Counters::default(),
             time: Histograms::new_with_constructor(Buckets),
             max: Gauges::default(),
             active: Gauges::default(),
@@ -85,6 +87,11 @@ impl ReconcileMetrics {
             "opkit_hot_loop_reconciles",
             "Total number of reconciliations that were part of a loop, per controller",
             metrics.hot_loops.clone(),
+        );
+        registry.register(
+            "opkit_retries_exhausted",
+            "Total number of times that an object was not retried any more, per controller",
+            metrics.exhausted.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_time_seconds",
@@ -132,6 +139,7 @@ impl ReconcileMetrics {
             panics: self.panics.get_or_create_owned(&labels),
             timeouts: self.timeouts.get_or_create_owned(&labels),
             hot_loops: self.hot_loops.get_or_create_owned(&labels),
+            exhausted: self.exhausted.get_or_create_owned(&labels),
             time: self.time.get_or_create_owned(&labels),
             active: self.active.get_or_create_owned(&labels),
         }
@@ -149,6 +157,7 @@ pub(crate) struct ControllerMetrics {
     pub(crate) panics: Counter,
     pub(crate) timeouts: Counter,
     pub(crate) hot_loops: Counter,
+    pub(crate) exhausted: Counter,
     time: Histogram,
     pub(crate) active: Gauge,
 }

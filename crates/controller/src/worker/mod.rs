@@ -6,6 +6,7 @@ mod dispatch;
 pub(crate) mod metrics;
 mod objects;
 mod requeue;
+mod retries;
 mod turn;
 
 pub(crate) use self::controller::{Functions, RunningController};

@@ -22,6 +22,23 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Returns the message, and whether the object is to be retried before its next change.
+    pub(super) fn retried(&self) -> Option<&str> {
+        (self.retry != Retry::AtNextChange).then_some(self.message.as_str())
+    }
+
+    /// Returns the failure without a retry, because there were too many.
+    pub(super) fn given_up(self, failures: u32) -> Self {
+        let message = format!(
+            "gave up after {failures} failures in a row: {}",
+            self.message
+        );
+        Self {
+            message,
+            retry: Retry::AtNextChange,
+        }
+    }
+
     /// Creates a failure after which the object is retried with its backoff.
     pub(super) fn new(message: String) -> Self {
         let retry = Retry::Backoff;
@@ -41,11 +58,13 @@ impl From<Error> for Failure {
 impl RunningController {
     /// Adds the request to the queue again if the result requires it, and counts the result in the
     /// metrics. Instead of a delay of zero, the delay of the rate limiter is used, as after a
-    /// failure. If the request is not queued again, the caller has to reset the rate limiter.
+    /// failure. If the request is not queued again, the caller has to reset the rate limiter and
+    /// the number of failures. `failures` is the number of failures in a row before this reconcile.
     pub(super) fn requeue(
         &self,
         request: &Request,
         priority: i32,
+        failures: u32,
         result: Result<Action, Failure>,
     ) -> Outcome {
         let add = |cause: Cause, options: AddOptions| {
@@ -70,6 +89,9 @@ impl RunningController {
                     return Outcome::Ok;
                 };
                 self.metrics.requeue_after.inc();
+                if failures > 0 {
+                    self.sources.queue.succeed(request);
+                }
                 let priority = action.priority().unwrap_or(priority);
                 let after = match delay < MIN_DELAY {
                     true => add(Cause::Requeued, limited(priority)),
@@ -85,11 +107,11 @@ impl RunningController {
         };
         self.metrics.error.inc();
         self.metrics.errors.inc();
-        let failures = self.sources.queue.num_requeues(request).saturating_add(1);
+        let failures = self.sources.queue.fail(request);
         let retry_after = match failure.retry {
             Retry::After(delay) if delay >= MIN_DELAY => {
                 self.sources.queue.forget(request);
-                add(Cause::Retry(1), after(delay, priority));
+                add(Cause::Retry(failures), after(delay, priority));
                 Some(delay)
             }
             Retry::Backoff | Retry::After(_) => {
@@ -98,6 +120,7 @@ impl RunningController {
             Retry::AtNextChange => {
                 self.metrics.terminal.inc();
                 self.sources.queue.forget(request);
+                self.sources.queue.succeed(request);
                 None
             }
         };

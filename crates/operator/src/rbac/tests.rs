@@ -142,3 +142,35 @@ fn kinds_that_are_read_from_the_server_are_not_watched() {
         "{asked:?}"
     );
 }
+
+#[test]
+fn a_condition_of_any_kind_is_written_to_its_status() {
+    let reconcile = |_: Arc<Deployment>, _: Context| async {
+        Ok::<_, opkit_controller::Error>(Action::await_change())
+    };
+    let stalled = opkit_controller::Condition::new("Stalled", true);
+    let rules = |controller: Controller<Deployment>| {
+        let declared = Declared {
+            controllers: &[controller.into()],
+            with_status: BTreeSet::new(),
+            read: Vec::new(),
+            uncached: &[],
+            rules: &[],
+            event_api: EventApi::EventsV1,
+        };
+        declared.rules()
+    };
+    let events = PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]);
+    let expected = [
+        PolicyRule::new("apps", ["deployments"], ["get", "list", "watch"]),
+        PolicyRule::new("apps", ["deployments/status"], ["patch"]),
+        events.clone(),
+    ];
+    let controller = Controller::new(reconcile);
+    assert_eq!(rules(controller.max_retries(3, stalled)), merge(&expected));
+    let expected = [PolicyRule::new("apps", ["deployments"], CACHE), events];
+    assert_eq!(
+        rules(Controller::new(reconcile).max_retries(3, None)),
+        merge(&expected)
+    );
+}

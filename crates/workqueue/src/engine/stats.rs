@@ -38,6 +38,10 @@ pub(crate) struct Stats {
     pub(crate) unfinished: Duration,
     pub(crate) longest_running: Duration,
     pub(crate) oldest_key: Duration,
+    /// Number of keys whose last work failed.
+    pub(crate) failing: usize,
+    /// Largest number of failures in a row of a key.
+    pub(crate) most_failures: u32,
 }
 
 /// Histogram of durations by decimal order of magnitude.

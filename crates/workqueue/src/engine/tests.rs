@@ -435,3 +435,30 @@ fn nothing_becomes_ready_after_shut_down() {
     assert_eq!(queue.next_ready_at(), None);
     assert!(queue.is_drained());
 }
+
+#[test]
+fn failures_in_a_row_are_counted_apart_from_the_rate_limiter() {
+    let mut queue = Engine::<&str, ()>::default();
+    let now = Duration::ZERO;
+    let failures = |queue: &mut Engine<&'static str, ()>| {
+        queue.add(now, "a", ());
+        let work = queue.get(now).unwrap();
+        queue.done(now, work.ticket);
+        work.failures
+    };
+    assert_eq!(failures(&mut queue), 0);
+    assert_eq!(
+        (queue.fail(&"a"), queue.fail(&"a"), queue.fail(&"b")),
+        (1, 2, 1)
+    );
+    assert_eq!(failures(&mut queue), 2);
+    assert_eq!(queue.num_requeues(&"a"), 0);
+    queue.forget(&"a");
+    assert_eq!(failures(&mut queue), 2);
+    let stats = queue.stats(now);
+    assert_eq!((stats.failing, stats.most_failures), (2, 2));
+    queue.succeed(&"a");
+    assert_eq!(failures(&mut queue), 0);
+    let stats = queue.stats(now);
+    assert_eq!((stats.failing, stats.most_failures), (1, 1));
+}

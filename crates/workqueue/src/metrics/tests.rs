@@ -254,3 +254,25 @@ async fn the_last_bucket_is_the_infinite_one() {
         assert_eq!(found, Some(1.0), "{}", text(&registry));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn failures_in_a_row_are_shown_until_a_success() {
+    let (registry, _provider, queue) = setup();
+    let failing = |keys: f64, most: f64| {
+        check(
+            &registry,
+            &[
+                ("opkit_workqueue_failing_keys", keys),
+                ("opkit_workqueue_failures_max", most),
+            ],
+        );
+    };
+    failing(0.0, 0.0);
+    for key in [1, 1, 1, 2] {
+        queue.fail(&key);
+    }
+    failing(2.0, 3.0);
+    queue.add(1, ());
+    queue.get().await.unwrap().forget();
+    failing(1.0, 1.0);
+}

@@ -31,6 +31,7 @@ pub struct Item<K: Eq + Hash + Clone, P: Merge> {
     payload: P,
     priority: i32,
     waited: Duration,
+    failures: u32,
     taken_at: Instant,
 }
 
@@ -51,6 +52,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
             payload: work.payload,
             priority: work.priority,
             waited: work.waited,
+            failures: work.failures,
             taken_at,
         }
     }
@@ -80,13 +82,20 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         self.waited
     }
 
+    /// Returns the number of times in a row that the work on the key has failed; see
+    /// [`Queue::fail`](crate::Queue::fail).
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Returns the time at which the key was handed out.
     pub fn taken_at(&self) -> Instant {
         self.taken_at
     }
 
-    /// Ends the work on the key, as dropping the item does, and forgets the failures of the key.
-    /// The queue is locked only once for both, because most work ends this way.
+    /// Ends the work on the key, as dropping the item does, and forgets the failures of the key:
+    /// those of the rate limiter, and the row of failures. The queue is locked only once for all,
+    /// because most work ends this way.
     pub fn forget(mut self) {
         let Some(ticket) = self.guard.ticket.take() else {
             return;
@@ -94,6 +103,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         let now = self.guard.core.now();
         self.guard.core.change(|engine, _| {
             engine.forget(&self.key);
+            engine.succeed(&self.key);
             engine.done(now, ticket);
         });
     }
@@ -109,6 +119,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
             payload: self.payload,
             priority: self.priority,
             waited: self.waited,
+            failures: self.failures,
             ticket,
         };
         let now = self.guard.core.now();

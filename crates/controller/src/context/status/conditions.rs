@@ -1,8 +1,14 @@
 //! The rules of a status update, on JSON values. This module does no I/O.
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_apimachinery::managedfields::FieldSetRef;
 use serde_json::{Map, Value};
+
+/// Returns the present time as text, in whole seconds as in `metav1.Time`.
+pub(crate) fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
 
 /// Completes the conditions of a new status. Sets `lastTransitionTime` to `now` if the condition's
 /// status changed, else to the previous time. Sets `observedGeneration` to `generation`. Conditions
