@@ -4,7 +4,7 @@ mod connections;
 mod http2;
 
 use std::convert::Infallible;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ pub(crate) async fn serve_within(
         let accepted = tokio::select! {
             () = server.stop.cancelled() => break,
             Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
+            accepted = accept(listener) => accepted,
         };
         // One aborted connection needs no handling; a persistent error, such as too many open
         // files, must not become a busy loop.
@@ -181,6 +181,17 @@ pub(crate) async fn serve_within(
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(SHUTDOWN_GRACE_PERIOD, ended).await;
     connections.shutdown().await;
+}
+
+/// Accepts the next connection.
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, peer) = listener.accept().await?;
+    // Otherwise the last packet of a long response waits until the client has acknowledged the
+    // packets before it, which takes up to 40 ms.
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!(%peer, %error, "cannot set TCP_NODELAY");
+    }
+    Ok((stream, peer))
 }
 
 /// State that the connections of one server share.

@@ -309,3 +309,12 @@ fn only_the_unspecified_address_falls_back() {
     check("[::1]:80", ErrorKind::AddrNotAvailable, None);
     check("0.0.0.0:80", ErrorKind::AddrNotAvailable, None);
 }
+
+#[tokio::test]
+async fn packets_do_not_wait_for_those_before_them() {
+    let (listener, address) = bind("tests", ([127, 0, 0, 1], 0).into()).await.unwrap();
+    let client = TcpStream::connect(address).await.unwrap();
+    let (accepted, peer) = accept(&listener).await.unwrap();
+    assert!(accepted.nodelay().unwrap());
+    assert_eq!(peer, client.local_addr().unwrap());
+}
