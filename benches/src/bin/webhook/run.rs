@@ -1,5 +1,6 @@
 //! Starts the servers, one at a time, and measures them.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut measurements: Vec<Measurement<'_>> = Vec::new();
     let ours = || {
         let port = free_port()?;
+        evict(&args.operator)?;
         let mut command = on_core(CORES[0], &args.operator);
         command
             .env("KUBECONFIG", &args.kubeconfig)
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(peer) = &args.controller_runtime_webhook {
         let peer = || {
             let port = free_port()?;
+            evict(peer)?;
             let mut command = on_core(CORES[0], peer);
             command.arg(port.to_string()).arg(&certificates);
             measure(command, port, args.quick)
@@ -137,6 +140,24 @@ fn on_core(core: &str, program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", core]).arg(program);
     command
+}
+
+/// Removes a program from the page cache, so that it is read again. Otherwise its resident memory
+/// depends on how the file was written: pages that were written in large blocks are mapped in large
+/// blocks, whether they are used or not.
+fn evict(program: &Path) -> Result<()> {
+    let mut file = OsString::from("of=");
+    file.push(program);
+    let mut command = Command::new("dd");
+    command.args([
+        "oflag=nocache",
+        "conv=notrunc,fdatasync",
+        "count=0",
+        "status=none",
+    ]);
+    let status = command.arg(file).status().context("cannot run dd")?;
+    ensure!(status.success(), "cannot evict {}", program.display());
+    Ok(())
 }
 
 /// Returns the resident memory of a process in bytes.

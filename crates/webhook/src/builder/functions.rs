@@ -2,6 +2,7 @@
 //! object.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -241,9 +242,31 @@ fn decode<K: AdmissionObject>(json: Option<&Bytes>, what: &str) -> Result<K, Fai
 
 /// Encodes an object as JSON of about `size` bytes.
 fn encode<K: AdmissionObject>(object: &K, size: usize) -> Result<Vec<u8>, Failure> {
-    let mut json = Vec::with_capacity(size);
+    let mut json = JsonBuffer(Vec::with_capacity(size));
     match serde_json::to_writer(&mut json, object) {
-        Ok(()) => Ok(json),
+        Ok(()) => Ok(json.0),
         Err(error) => Err(Failure::Error(error.to_string())),
+    }
+}
+
+/// Buffer that an object is encoded into. The encoder is compiled in the crate of the operator,
+/// often for size, and writes many short pieces; these methods are compiled in this crate.
+struct JsonBuffer(Vec<u8>);
+
+impl io::Write for JsonBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match bytes {
+            [byte] => self.0.push(*byte),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
