@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+use opkit_apimachinery::structural;
 use serde_json::{Map, Number, Value, json};
 
 use super::samples;
@@ -120,8 +122,10 @@ fn complete_defaults(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         return;
     };
-    if let Some(default) = fields.get_mut("default") {
-        samples::complete(&copy, default);
+    if let Some(default) = fields.get_mut("default")
+        && let Ok(schema) = Schema::parse(&copy)
+    {
+        structural::fill_defaults(default, &Typed::new(&schema, &NoDefinitions));
     }
     if let Some(Value::Object(properties)) = fields.get_mut("properties") {
         properties.values_mut().for_each(complete_defaults);

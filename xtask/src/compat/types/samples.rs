@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+use opkit_apimachinery::structural;
 use serde_json::{Map, Value};
 
 use super::crds::Version;
@@ -103,70 +105,34 @@ fn objects(text: &str) -> Vec<Value> {
     items.collect()
 }
 
-/// Returns the reason why a schema does not accept a value: a wrong type, a required field that is
-/// missing, a value that is not in an enum, or a text that is not in base64 in spite of its format.
-pub(super) fn problem(schema: &Value, value: &Value) -> Option<String> {
-    walk_problem("", schema, value)
+/// Removes the nulls that the API server removes from an object, and returns its first error about
+/// the object, if there is one.
+pub(super) fn admit(schema: &Value, object: &mut Value) -> Result<Option<String>> {
+    let schema = Schema::parse(schema)?;
+    let schema = Typed::new(&schema, &NoDefinitions);
+    structural::drop_nulls(object, &schema);
+    let mut complete = object.clone();
+    structural::fill_defaults(&mut complete, &schema);
+    let errors = structural::validate(&complete, &schema);
+    Ok(errors.first().map(ToString::to_string))
 }
 
-fn walk_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
-    let is = |keyword: &str| schema.get(keyword) == Some(&Value::Bool(true));
-    // A default replaces `null`.
-    if value.is_null() && (is("nullable") || schema.get("default").is_some()) {
-        return None;
+/// Returns an object as a server stores it, without fields that mean the same as absent ones:
+/// `null`, and lists and maps that are empty.
+pub(super) fn normal(schema: &Value, object: &Value) -> Result<Value> {
+    let parsed = Schema::parse(schema)?;
+    let typed = Typed::new(&parsed, &NoDefinitions);
+    let mut object = object.clone();
+    structural::prune(&mut object, &typed);
+    structural::apply_defaults(&mut object, &typed);
+    shorten(schema, &mut object);
+    // With `optional_spec`, an object without a spec has the default one.
+    if let Value::Object(fields) = &mut object
+        && fields.get("spec") == Some(&Value::Object(Map::new()))
+    {
+        fields.remove("spec");
     }
-    let is_type = match schema.get("type").and_then(Value::as_str) {
-        _ if is("x-kubernetes-int-or-string") => {
-            value.is_i64() || value.is_u64() || value.is_string()
-        }
-        Some("string") => value.is_string(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("number") => value.is_number(),
-        Some("boolean") => value.is_boolean(),
-        Some("array") => value.is_array(),
-        Some("object") => value.is_object(),
-        _ => true,
-    };
-    if !is_type {
-        return Some(format!("{path} has another type"));
-    }
-    let values = schema.get("enum").and_then(Value::as_array);
-    if values.is_some_and(|values| !values.contains(value)) {
-        return Some(format!("{path} is not one of the values"));
-    }
-    let is_bytes = schema.get("format") == Some(&Value::from("byte"));
-    match value {
-        Value::String(text) if is_bytes && !is_base64(text) => {
-            Some(format!("{path} is not in base64"))
-        }
-        Value::Object(fields) => {
-            let required = schema.get("required").and_then(Value::as_array);
-            let required = required.into_iter().flatten().filter_map(Value::as_str);
-            let is_absent = |name: &&str| {
-                let default = schema.pointer(&format!("/properties/{name}/default"));
-                fields.get(*name).is_none_or(Value::is_null) && default.is_none()
-            };
-            if let Some(name) = required.into_iter().find(is_absent) {
-                return Some(format!("{path}.{name} is missing"));
-            }
-            let mut below = fields.iter();
-            below.find_map(|(name, value)| {
-                walk_problem(&format!("{path}.{name}"), field(schema, name)?, value)
-            })
-        }
-        Value::Array(items) => {
-            let schema = schema.get("items")?;
-            let mut items = items.iter().enumerate();
-            items.find_map(|(at, item)| walk_problem(&format!("{path}[{at}]"), schema, item))
-        }
-        _ => None,
-    }
-}
-
-fn is_base64(text: &str) -> bool {
-    let text = text.trim_end_matches('=');
-    let is_symbol = |symbol: char| symbol.is_ascii_alphanumeric() || "+/".contains(symbol);
-    text.chars().all(is_symbol)
+    Ok(object)
 }
 
 fn field<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
@@ -176,72 +142,6 @@ fn field<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
             .get("additionalProperties")
             .filter(|it| it.is_object())
     })
-}
-
-/// Returns an object as a server stores it, without fields that mean the same as absent ones:
-/// `null`, and lists and maps that are empty.
-pub(super) fn normal(schema: &Value, object: &Value) -> Value {
-    let mut object = object.clone();
-    prune(schema, &mut object, true);
-    complete(schema, &mut object);
-    shorten(schema, &mut object);
-    // With `optional_spec`, an object without a spec has the default one.
-    if let Value::Object(fields) = &mut object
-        && fields.get("spec") == Some(&Value::Object(Map::new()))
-    {
-        fields.remove("spec");
-    }
-    object
-}
-
-/// Removes fields that the schema does not have, as API servers do.
-fn prune(schema: &Value, value: &mut Value, is_object: bool) {
-    let is = |keyword: &str| schema.get(keyword) == Some(&Value::Bool(true));
-    match value {
-        Value::Object(fields) => {
-            let is_kept = is("x-kubernetes-preserve-unknown-fields") || is("additionalProperties");
-            let is_standard = |name: &str| {
-                STANDARD.contains(&name) && (is_object || is("x-kubernetes-embedded-resource"))
-            };
-            fields.retain(|name, _| is_kept || is_standard(name) || field(schema, name).is_some());
-            for (name, value) in fields.iter_mut() {
-                if let Some(schema) = field(schema, name).filter(|_| !is_standard(name)) {
-                    prune(schema, value, false);
-                }
-            }
-        }
-        Value::Array(items) => {
-            let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| prune(schema, item, false));
-        }
-        _ => {}
-    }
-}
-
-/// Adds the defaults of a schema, as API servers do.
-pub(super) fn complete(schema: &Value, value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            for (name, schema) in properties.into_iter().flatten() {
-                let default = schema.get("default").filter(|it| !it.is_null());
-                let is_absent = fields.get(name).is_none_or(Value::is_null);
-                if let Some(default) = default.filter(|_| is_absent) {
-                    fields.insert(name.clone(), default.clone());
-                }
-            }
-            for (name, value) in fields.iter_mut() {
-                if let Some(schema) = field(schema, name) {
-                    complete(schema, value);
-                }
-            }
-        }
-        Value::Array(items) => {
-            let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| complete(schema, item));
-        }
-        _ => {}
-    }
 }
 
 /// Removes fields that mean the same as absent ones.
