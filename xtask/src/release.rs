@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn the_order_is_read_from_the_output_of_cargo() {
-        let output = "   Packaging opkit v0.1.0 (/work/crates/opkit)\n   \
-                      Uploading opkit-syntax v0.1.0 (/work/crates/syntax)\n\
+        let output = "   Packaging opkit v0.1.0 (/opkit/crates/opkit)\n   \
+                      Uploading opkit-syntax v0.1.0 (/opkit/crates/syntax)\n\
                       warning: aborting upload due to dry run\n   \
-                      Uploading opkit v0.1.0 (/work/crates/opkit)\n";
+                      Uploading opkit v0.1.0 (/opkit/crates/opkit)\n";
         assert_eq!(uploads(output), ["opkit-syntax v0.1.0", "opkit v0.1.0"]);
     }
 }

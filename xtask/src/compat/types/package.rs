@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Answers, Generated};
 
-/// Start of the program, which gets samples by their modules and prints the answers.
+/// Start of the program, which gets samples by their modules and prints what became of them.
 const PROGRAM: &str = include_str!("program.rs.txt");
 
 /// Crate with the types of a project.

@@ -161,7 +161,7 @@ fn a_project_that_cannot_be_separated_is_refused() {
     let mut tree = project();
     let root = tree.get("src/lib.rs").unwrap().to_owned();
     let foreign =
-        "\nimpl Default for Robot {\n    fn default() -> Self {\n        todo!()\n    }\n}\n";
+        "\nimpl Default for Robot {\n    fn default() -> Self {\n        robot()\n    }\n}\n";
     tree.insert("src/lib.rs", format!("{root}{foreign}"));
     let error = apply(&tree).unwrap_err().to_string();
     let expected = "this implements something for Robot, which only the crate with the kinds can do: move it to the file of Robot";
