@@ -141,7 +141,7 @@ impl Listener {
     }
 
     /// Same as [`recv`](Listener::recv), but delivers no objects of a resync, and starts none. For
-    /// a listener that has no room for unchanged objects now, but handles changes.
+    /// a listener whose queue is full of unchanged objects, and that must still receive changes.
     ///
     /// # Cancel safety
     /// An event leaves the mailbox only when it is returned.
