@@ -383,18 +383,25 @@ impl StorageMigration {
     }
 }
 
-/// Repeats a request while the server responds that it has too many requests. A server does so for
-/// a moment after a CRD has changed.
+/// Repeats a request while the server responds with 429 or 503. A server does so for a moment after
+/// a CRD has changed. A second write of an object is refused as a conflict, so nothing is written
+/// twice.
 async fn when_ready<T, F: Future<Output = Result<T, RequestError>>>(
     request: impl Fn() -> F,
 ) -> Result<T, RequestError> {
     for _ in 0..BUSY_ATTEMPTS {
         match request().await {
-            Err(error) if error.is_too_many_requests() => tokio::time::sleep(BUSY_WAIT).await,
+            Err(error) if is_busy(&error) => tokio::time::sleep(BUSY_WAIT).await,
             outcome => return outcome,
         }
     }
     request().await
+}
+
+fn is_busy(error: &RequestError) -> bool {
+    error
+        .status()
+        .is_some_and(|status| matches!(status.code, 429 | 503))
 }
 
 /// Returns the hash of a storage version, as Kubernetes computes it.

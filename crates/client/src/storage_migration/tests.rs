@@ -1,4 +1,7 @@
+use kube::core::Status;
+
 use super::*;
+use crate::{Call, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn the_rate_is_not_exceeded_after_a_pause() {
@@ -26,6 +29,32 @@ async fn a_rate_of_zero_is_no_limit() {
         pace.wait().await;
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+fn refused(code: u16) -> RequestError {
+    let status = Status::failure("the CRD has changed", "ServiceUnavailable").with_code(code);
+    RequestError::Refused {
+        call: Box::new(Call::collection(Verb::List, &crd_kind(), None)),
+        status: Box::new(status),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_repeated_while_the_server_is_busy() {
+    for (code, attempts) in [(429, 3), (503, 3), (500, 1), (409, 1)] {
+        let sent = std::cell::Cell::new(0);
+        let outcome = when_ready(async || {
+            sent.set(sent.get() + 1);
+            match sent.get() {
+                3 => Ok(()),
+                _ => Err(refused(code)),
+            }
+        });
+        assert_eq!(
+            (outcome.await.is_ok(), sent.get()),
+            (attempts == 3, attempts)
+        );
+    }
 }
 
 #[test]

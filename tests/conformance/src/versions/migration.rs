@@ -98,14 +98,14 @@ async fn old_objects(plane: &ControlPlane, count: u32) -> opkit::Result {
 }
 
 /// Repeats a request while the server has no storage: a real server builds it again after a change
-/// of the CRD.
+/// of the CRD, and answers 429 or 503 meanwhile. The client does not repeat a POST after a 503.
 async fn when_ready<T, F>(request: impl Fn() -> F) -> kube::Result<T>
 where
     F: Future<Output = kube::Result<T>>,
 {
     loop {
         match request().await {
-            Err(kube::Error::Api(status)) if status.code == 429 => {
+            Err(kube::Error::Api(status)) if matches!(status.code, 429 | 503) => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             outcome => return outcome,
