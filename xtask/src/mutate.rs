@@ -50,7 +50,13 @@ const FILES: &[(&str, &[&str])] = &[
     ),
     (
         "opkit-leaderelection",
-        &["crates/leaderelection/src/engine.rs"],
+        &[
+            "crates/leaderelection/src/engine.rs",
+            "crates/leaderelection/src/sharding/engine.rs",
+            "crates/leaderelection/src/sharding/engine/actions.rs",
+            "crates/leaderelection/src/sharding/ring.rs",
+            "crates/leaderelection/src/sharding/ring/balance.rs",
+        ],
     ),
     (
         "opkit-workqueue",

@@ -25,16 +25,19 @@ enum Model {
     Cache,
     /// Candidates for one Lease, and their fences
     LeaderElection,
+    /// Replicas that share the slots of a ring
+    Sharding,
 }
 
 impl Model {
-    const ALL: [Self; 2] = [Self::Cache, Self::LeaderElection];
+    const ALL: [Self; 3] = [Self::Cache, Self::LeaderElection, Self::Sharding];
 
     /// Returns the package, and the test in it.
     const fn test(self) -> (&'static str, &'static str) {
         match self {
             Self::Cache => ("opkit-cache", "simulate::tests::many"),
             Self::LeaderElection => ("opkit-leaderelection", "simulate::tests::many"),
+            Self::Sharding => ("opkit-leaderelection", "sharding::simulate::tests::many"),
         }
     }
 }

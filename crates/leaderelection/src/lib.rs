@@ -37,6 +37,7 @@ mod error;
 mod lock;
 mod metrics;
 mod options;
+mod sharding;
 #[cfg(test)]
 mod simulate;
 mod watchdog;
@@ -46,5 +47,6 @@ pub use elector::{LeaderElector, Leadership};
 pub use error::LeaderElectionError;
 pub use metrics::LeaderElectionMetrics;
 pub use options::LeaderElectionOptions;
+pub use sharding::{OwnedSlots, ShardMember, SlotAssignment, SlotPermit};
 pub use watchdog::LeaderWatchdog;
 pub use work::{LeaderWork, WorkGuard};

@@ -139,7 +139,7 @@ impl LeaseLock {
 
 /// Returns the kind of Leases. Leases are JSON values because k8s-openapi's type would tie this
 /// crate to one Kubernetes version.
-fn lease_kind() -> Kind {
+pub(crate) fn lease_kind() -> Kind {
     Kind {
         group: "coordination.k8s.io".into(),
         version: "v1".into(),
@@ -150,7 +150,7 @@ fn lease_kind() -> Kind {
 }
 
 /// Returns the record of a Lease. Missing fields are empty or zero, as in client-go.
-fn record_of(lease: &Value) -> LeaseRecord {
+pub(crate) fn record_of(lease: &Value) -> LeaseRecord {
     let field = |name: &str| lease.get("spec").and_then(|spec| spec.get(name));
     let number = |name: &str| {
         let number = field(name).and_then(Value::as_u64);
@@ -172,7 +172,11 @@ fn record_of(lease: &Value) -> LeaseRecord {
 }
 
 /// Returns the Lease with its record and labels set, and all other fields unchanged.
-fn with_record(mut lease: Value, record: &LeaseRecord, labels: &BTreeMap<String, String>) -> Value {
+pub(crate) fn with_record(
+    mut lease: Value,
+    record: &LeaseRecord,
+    labels: &BTreeMap<String, String>,
+) -> Value {
     let Value::Object(fields) = &mut lease else {
         return lease;
     };

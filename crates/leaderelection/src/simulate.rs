@@ -16,7 +16,7 @@
 //! - No candidate ends without a stop.
 
 mod candidate;
-mod clock;
+pub(crate) mod clock;
 mod faults;
 pub(crate) mod server;
 mod writes;
@@ -411,6 +411,29 @@ fn check(seeds: std::ops::Range<u64>) {
             "seed {seed}: {failure}\nrepeat it with: cargo xtask simulate --only leader-election --seed {seed}"
         );
     }
+}
+
+/// Calls `check` with the seeds that `cargo xtask simulate` chooses, on all cores.
+pub(crate) fn many_seeds(check: fn(std::ops::Range<u64>)) {
+    let number = |name: &str, default: u64| {
+        let value = std::env::var(name).ok();
+        value.map_or(default, |value| value.parse().unwrap())
+    };
+    let first = number("OPKIT_SIMULATE_FIRST", 0);
+    let seeds = number("OPKIT_SIMULATE_SEEDS", 100_000);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let share = seeds.div_ceil(threads);
+    std::thread::scope(|scope| {
+        let each = (0..threads).map(|thread| {
+            let start = first + thread * share;
+            let end = (start + share).min(first + seeds);
+            scope.spawn(move || check(start..end))
+        });
+        let each: Vec<_> = each.collect();
+        for thread in each {
+            thread.join().unwrap();
+        }
+    });
 }
 
 mod tests;

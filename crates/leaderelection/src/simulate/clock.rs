@@ -4,14 +4,14 @@ use std::time::Duration;
 
 /// Monotonic clock with a rate that differs from true time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     true_origin: Duration,
     local_origin: Duration,
     rate: f64,
 }
 
 impl Clock {
-    pub(super) fn new(now: Duration, rate: f64) -> Self {
+    pub(crate) fn new(now: Duration, rate: f64) -> Self {
         Self {
             true_origin: now,
             local_origin: Duration::ZERO,
@@ -20,17 +20,17 @@ impl Clock {
     }
 
     /// Returns the time of the clock at the true time `now`.
-    pub(super) fn local(&self, now: Duration) -> Duration {
+    pub(crate) fn local(&self, now: Duration) -> Duration {
         self.local_origin + now.saturating_sub(self.true_origin).mul_f64(self.rate)
     }
 
     /// Returns the true time until the clock shows `local`.
-    pub(super) fn until(&self, now: Duration, local: Duration) -> Duration {
+    pub(crate) fn until(&self, now: Duration, local: Duration) -> Duration {
         local.saturating_sub(self.local(now)).div_f64(self.rate)
     }
 
     /// Changes the rate at the true time `now`.
-    pub(super) fn set_rate(&mut self, now: Duration, rate: f64) {
+    pub(crate) fn set_rate(&mut self, now: Duration, rate: f64) {
         self.local_origin = self.local(now);
         self.true_origin = now;
         self.rate = rate;

@@ -35,23 +35,5 @@ fn the_runs_contain_many_terms_and_writes() {
 #[test]
 #[ignore = "takes minutes"]
 fn many() {
-    let number = |name: &str, default: u64| {
-        let value = std::env::var(name).ok();
-        value.map_or(default, |value| value.parse().unwrap())
-    };
-    let first = number("OPKIT_SIMULATE_FIRST", 0);
-    let seeds = number("OPKIT_SIMULATE_SEEDS", 100_000);
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let share = seeds.div_ceil(threads);
-    std::thread::scope(|scope| {
-        let each = (0..threads).map(|thread| {
-            let start = first + thread * share;
-            let end = (start + share).min(first + seeds);
-            scope.spawn(move || check(start..end))
-        });
-        let each: Vec<_> = each.collect();
-        for thread in each {
-            thread.join().unwrap();
-        }
-    });
+    many_seeds(check);
 }

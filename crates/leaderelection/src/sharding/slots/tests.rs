@@ -1,0 +1,120 @@
+use super::*;
+
+fn view(owned: &[u32], of: u32) -> SlotView {
+    SlotView {
+        of,
+        owned: owned.iter().copied().collect(),
+        draining: BTreeSet::new(),
+    }
+}
+
+/// Returns slots that a replica serves in its first term.
+fn serving(owned: &[u32], of: u32) -> OwnedSlots {
+    let slots = OwnedSlots::new();
+    slots.publish(Some(1), &view(owned, of), Vec::new());
+    serve(&slots);
+    slots
+}
+
+fn serve(slots: &OwnedSlots) {
+    let assignment = slots.subscribe().borrow().clone();
+    slots.serve(&assignment);
+}
+
+/// Returns the first hash in a slot.
+fn in_slot(slot: u64, of: u64) -> u64 {
+    slot * (u64::MAX / of + 1)
+}
+
+#[test]
+fn work_begins_only_in_slots_that_are_served() {
+    let slots = OwnedSlots::new();
+    assert!(slots.begin(0).is_none());
+    slots.publish(Some(1), &view(&[0, 2], 4), Vec::new());
+    assert!(slots.begin(0).is_none(), "the caches are not filled yet");
+    serve(&slots);
+    let served = [0, 1, 2, 3].map(|slot| slots.serves(in_slot(slot, 4)));
+    assert_eq!(served, [true, false, true, false]);
+    assert!(slots.serves(u64::MAX / 4) && !slots.serves(u64::MAX));
+}
+
+#[test]
+fn a_slot_is_idle_after_its_last_work_and_its_fence_is_closed_then() {
+    let slots = serving(&[0, 1], 4);
+    let (first, second) = (slots.begin(0).unwrap(), slots.begin(0).unwrap());
+    slots.publish(Some(1), &view(&[1], 4), Vec::new());
+    assert!(slots.begin(0).is_none() && slots.begin(in_slot(1, 4)).is_some());
+    drop(first);
+    assert!(!slots.is_idle(0, 4));
+    let fence = second.fence().clone();
+    assert_eq!(
+        (fence.check(), second.lost().is_cancelled()),
+        (Ok(()), false)
+    );
+    drop(second);
+    assert!(slots.is_idle(0, 4) && fence.check().is_err());
+}
+
+#[test]
+fn a_slot_that_is_kept_after_all_is_another_grant() {
+    let slots = serving(&[0], 2);
+    let work = slots.begin(0).unwrap();
+    slots.publish(Some(1), &view(&[], 2), Vec::new());
+    slots.publish(Some(1), &view(&[0], 2), Vec::new());
+    serve(&slots);
+    let next = slots.begin(0).unwrap();
+    assert_ne!(work.grant(), next.grant());
+    assert_eq!(
+        (work.fence().check(), next.fence().check()),
+        (Ok(()), Ok(()))
+    );
+    assert!(!slots.is_idle(0, 2));
+}
+
+#[test]
+fn more_slots_do_not_end_work() {
+    let slots = serving(&[0, 1], 4);
+    let work = slots.begin(0).unwrap();
+    // Slot 0 of 4 is slots 0 and 1 of 8.
+    slots.publish(Some(1), &view(&[0, 1, 2, 3], 8), Vec::new());
+    serve(&slots);
+    assert_eq!(slots.begin(0).unwrap().grant(), work.grant());
+    // A half of it is given away: the work must end, and the other half goes on.
+    slots.publish(Some(1), &view(&[1, 2, 3], 8), Vec::new());
+    serve(&slots);
+    assert!(slots.begin(0).is_none());
+    let kept = slots.begin(in_slot(1, 8)).unwrap();
+    assert_ne!(kept.grant(), work.grant());
+    assert!(!slots.is_idle(0, 8));
+    drop(work);
+    assert!(slots.is_idle(0, 8) && kept.fence().check().is_ok());
+    // Two slots become one again.
+    slots.publish(Some(1), &view(&[1], 4), Vec::new());
+    serve(&slots);
+    assert!(slots.serves(in_slot(2, 8)) && slots.serves(in_slot(3, 8)));
+    assert!(!slots.serves(in_slot(1, 8)));
+}
+
+#[test]
+fn the_end_of_a_term_ends_all_work() {
+    let slots = serving(&[0], 1);
+    let work = slots.begin(7).unwrap();
+    let assignment = slots.subscribe().borrow().clone();
+    slots.publish(None, &view(&[], 0), Vec::new());
+    assert!(work.lost().is_cancelled() && work.fence().check().is_err());
+    assert!(slots.begin(7).is_none());
+    // An assignment of the earlier term has no effect.
+    slots.publish(Some(2), &view(&[0], 1), Vec::new());
+    slots.serve(&assignment);
+    assert!(slots.begin(7).is_none());
+    serve(&slots);
+    assert!(slots.begin(7).is_some());
+}
+
+#[test]
+fn the_objects_of_all_replicas_are_estimated_by_the_own_share() {
+    let slots = serving(&[0, 1, 2], 8);
+    slots.set_objects(300);
+    assert_eq!(slots.objects(), 800);
+    assert_eq!(OwnedSlots::new().objects(), 0);
+}
