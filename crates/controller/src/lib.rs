@@ -66,7 +66,8 @@ pub use opkit_client::{Kind, Object, ObjectKey};
 pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
 pub use opkit_leaderelection::{
     LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
-    LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
+    LeaderWatchdog, LeaderWork, Leadership, OwnedSlots, ShardMember, SlotAssignment, SlotPermit,
+    WorkGuard,
 };
 pub use opkit_servers::metrics::MetricsRegistry;
 pub use opkit_servers::{

@@ -43,6 +43,8 @@ mod scheme;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod sharding;
+#[cfg(test)]
 mod soak;
 #[cfg(test)]
 mod sources;

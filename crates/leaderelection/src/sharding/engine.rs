@@ -360,6 +360,7 @@ impl RingEngine {
         if former != slots(&snapshot.ring) {
             // Slots have other numbers now. Each of them starts to drain again if it must.
             self.draining.clear();
+            self.announced.clear();
         }
         let own = self.incarnation();
         let is_in = snapshot.ring.as_ref().zip(own);
