@@ -61,7 +61,7 @@ pub mod limiter {
 // no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
 pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
-pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};
+pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, ShardKey, Stored};
 pub use opkit_client::{Kind, Object, ObjectKey};
 pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
 pub use opkit_leaderelection::{

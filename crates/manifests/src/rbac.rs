@@ -28,6 +28,7 @@ pub struct Rbac {
     is_namespaced: bool,
     leader_election: bool,
     leader_election_namespace: Option<String>,
+    is_sharded: bool,
     metrics_auth: bool,
     /// Secret with the webhook certificates, and rules for the objects with a `caBundle`.
     webhook_certificates: Option<(String, Vec<PolicyRule>)>,
@@ -46,6 +47,7 @@ impl Rbac {
             is_namespaced: false,
             leader_election: false,
             leader_election_namespace: None,
+            is_sharded: false,
             metrics_auth: false,
             webhook_certificates: None,
         }
@@ -78,6 +80,13 @@ impl Rbac {
     /// namespace.
     pub fn leader_election_namespace(mut self, namespace: Option<String>) -> Self {
         self.leader_election_namespace = namespace;
+        self
+    }
+
+    /// Sets whether the replicas of the operator divide its objects among them. The Role of
+    /// [leader election](Self::leader_election) then has the permissions for one Lease per replica.
+    pub fn sharded(mut self, enabled: bool) -> Self {
+        self.is_sharded = enabled;
         self
     }
 
@@ -142,7 +151,11 @@ impl Rbac {
         if self.leader_election {
             // RBAC cannot limit `create` to a resource name.
             let group = "coordination.k8s.io";
-            let leases = PolicyRule::new(group, ["leases"], ["create", "get", "update"]);
+            let verbs: &[&str] = match self.is_sharded {
+                true => &["create", "delete", "get", "list", "update", "watch"],
+                false => &["create", "get", "update"],
+            };
+            let leases = PolicyRule::new(group, ["leases"], verbs.iter().copied());
             let lease_namespace = self.leader_election_namespace.as_ref().unwrap_or(&own);
             self.grant(
                 &mut documents,

@@ -28,6 +28,7 @@ pub use operator::{
 /// `use opkit::clap;`.
 pub use clap;
 pub use opkit_certificates::Periods as CertificatePeriods;
+pub use opkit_controller::ShardKey;
 pub use opkit_debug::{
     FailedReconcile, ObjectName, OperatorPlan, PlannedEffect, PlannedObject, ReconciledKind,
 };

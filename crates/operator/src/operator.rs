@@ -22,7 +22,7 @@ use opkit_client::Kind;
 use opkit_controller::metrics::Labelled;
 use opkit_controller::{
     AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
-    MapContext, MetricsRegistry, Object, Reference, Result, UndeclaredReads,
+    MapContext, MetricsRegistry, Object, Reference, Result, ShardKey, UndeclaredReads,
 };
 use opkit_manifests::{PolicyRule, Rbac, kinds};
 
@@ -100,6 +100,8 @@ pub struct Operator {
     readyz: Health,
     event_api: EventApi,
     leader_election: Option<LeaderElectionOptions>,
+    /// How replicas divide the objects among them; `None` if one replica reconciles them all.
+    sharding: Option<ShardKey>,
     /// Period in which controllers without a period of their own resync.
     resync: Option<Duration>,
     /// Names of additional clusters, and the functions that connect to them.
@@ -141,6 +143,7 @@ impl Operator {
             readyz: Health::new(),
             event_api: EventApi::default(),
             leader_election: None,
+            sharding: None,
             resync: None,
             clusters: Vec::new(),
         }
@@ -458,6 +461,31 @@ impl Operator {
         self
     }
 
+    /// Divides the objects of all controllers among the replicas of the operator, by namespace or by
+    /// UID, instead of leaving all replicas but the leader idle. Whoever wants more throughput or
+    /// less memory per replica changes `replicas` of the Deployment.
+    ///
+    /// This takes the place of leader election, and is in force when leader election would be: with
+    /// the flag `--leader-elect`, which the Deployment in the manifests has. Otherwise one process
+    /// reconciles all objects, as under `opkit dev`.
+    ///
+    /// No object is reconciled by two replicas at the same time. A replica that joins or leaves
+    /// takes or gives a share of the objects; those of a replica that has died are taken by the
+    /// others when its Lease has expired. The guide to controllers says what each mode costs.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; }
+    /// use opkit::{Operator, ShardKey};
+    ///
+    /// let operator = Operator::new("map-operator").sharded(ShardKey::Namespace);
+    /// # drop(operator);
+    /// ```
+    pub fn sharded(mut self, by: ShardKey) -> Self {
+        self.sharding = Some(by);
+        self
+    }
+
     /// Reconciles every object of all controllers again in each `period`, even if nothing has
     /// changed; controller-runtime's `SyncPeriod`. Off by default, where controller-runtime has
     /// 10 h. A controller may have a period of its own, or none: see
@@ -693,6 +721,7 @@ impl Operator {
             .own_namespace_only(self.namespaced)
             .leader_election(election.is_some())
             .leader_election_namespace(lease_namespace)
+            .sharded(self.sharding.is_some())
             .metrics_auth(protects_metrics);
         let namespace = rbac.own_namespace();
         match self.own_certificates(options, &namespace) {

@@ -100,7 +100,7 @@ impl ShardMember {
         Ok(Self {
             engine: RingEngine::new(&ring, &identity, lease_of, timing, Random::seed()),
             leases: RingLeases::new(client.clone(), &namespace, &ring),
-            slots: OwnedSlots::new(),
+            slots: OwnedSlots::new(elector.fence()),
             elector,
             client,
             namespace,

@@ -59,6 +59,8 @@ pub struct OwnedSlots {
 #[derive(Debug)]
 struct Shared {
     table: Mutex<SlotTable>,
+    /// Fence of the replica's own Lease.
+    fence: Fence,
     assignment: watch::Sender<SlotAssignment>,
     /// Notified when the last work of a slot that is given away has ended.
     idle: Notify,
@@ -66,10 +68,12 @@ struct Shared {
 }
 
 impl OwnedSlots {
-    pub(super) fn new() -> Self {
+    /// Creates the slots of a replica whose own Lease has the fence `fence`.
+    pub(super) fn new(fence: Fence) -> Self {
         Self {
             shared: Arc::new(Shared {
                 table: Mutex::default(),
+                fence,
                 assignment: watch::Sender::default(),
                 idle: Notify::new(),
                 objects: AtomicU64::new(0),
@@ -89,8 +93,10 @@ impl OwnedSlots {
     }
 
     /// Starts work on an object with this [hash](opkit_apimachinery::shard::hash). Returns `None`
-    /// if this replica does not serve the slot of the object.
+    /// if this replica does not serve the slot of the object, or if its own Lease was not renewed in
+    /// time.
     pub fn begin(&self, hash: u64) -> Option<SlotPermit> {
+        self.shared.fence.check().ok()?;
         let grant = self.shared.table.lock().begin(hash)?;
         Some(SlotPermit {
             grant,

@@ -39,6 +39,15 @@ fn an_operator_of_all_namespaces_has_a_cluster_role() {
 }
 
 #[test]
+fn replicas_that_divide_objects_list_and_delete_leases() {
+    let rbac = Rbac::new("robot", Vec::new()).leader_election(true);
+    let verbs = |rbac: &Rbac| rbac.documents()[2]["rules"][0]["verbs"].clone();
+    assert_eq!(verbs(&rbac), json!(["create", "get", "update"]));
+    let all = json!(["create", "delete", "get", "list", "update", "watch"]);
+    assert_eq!(verbs(&rbac.sharded(true)), all);
+}
+
+#[test]
 fn an_operator_of_some_namespaces_has_a_role_in_each() {
     let rbac = Rbac::new("robot", rules()).namespaces(["b", "a", "b"]);
     let documents = rbac.leader_election(true).metrics_auth(true).documents();

@@ -306,8 +306,7 @@ impl Simulation {
         let next = self.random_duration(self.timing.retry_period);
         self.schedule(next, Event::Start(index, generation));
         let replica = &self.replicas[index];
-        let is_leading = matches!(replica.engine.phase(), Phase::Leading { .. });
-        if !is_leading || replica.is_stopping || replica.served & (1 << cell) == 0 {
+        if !replica.is_open(self.now) || replica.is_stopping || replica.served & (1 << cell) == 0 {
             return Ok(());
         }
         self.check_reconciled_once(index, cell)?;

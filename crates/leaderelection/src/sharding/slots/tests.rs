@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 fn view(owned: &[u32], of: u32) -> SlotView {
@@ -8,9 +10,15 @@ fn view(owned: &[u32], of: u32) -> SlotView {
     }
 }
 
+fn open() -> Fence {
+    let fence = Fence::new();
+    fence.open(1, Duration::MAX);
+    fence
+}
+
 /// Returns slots that a replica serves in its first term.
 fn serving(owned: &[u32], of: u32) -> OwnedSlots {
-    let slots = OwnedSlots::new();
+    let slots = OwnedSlots::new(open());
     slots.publish(Some(1), &view(owned, of), Vec::new());
     serve(&slots);
     slots
@@ -28,7 +36,7 @@ fn in_slot(slot: u64, of: u64) -> u64 {
 
 #[test]
 fn work_begins_only_in_slots_that_are_served() {
-    let slots = OwnedSlots::new();
+    let slots = OwnedSlots::new(open());
     assert!(slots.begin(0).is_none());
     slots.publish(Some(1), &view(&[0, 2], 4), Vec::new());
     assert!(slots.begin(0).is_none(), "the caches are not filled yet");
@@ -36,6 +44,9 @@ fn work_begins_only_in_slots_that_are_served() {
     let served = [0, 1, 2, 3].map(|slot| slots.serves(in_slot(slot, 4)));
     assert_eq!(served, [true, false, true, false]);
     assert!(slots.serves(u64::MAX / 4) && !slots.serves(u64::MAX));
+    // A process that was paused does not begin before it knows that its Lease has expired.
+    slots.shared.fence.close();
+    assert!(slots.begin(0).is_none());
 }
 
 #[test]
@@ -116,5 +127,5 @@ fn the_objects_of_all_replicas_are_estimated_by_the_own_share() {
     let slots = serving(&[0, 1, 2], 8);
     slots.set_objects(300);
     assert_eq!(slots.objects(), 800);
-    assert_eq!(OwnedSlots::new().objects(), 0);
+    assert_eq!(OwnedSlots::new(open()).objects(), 0);
 }
