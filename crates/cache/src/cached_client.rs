@@ -1,18 +1,21 @@
 //! Client that reads from the cache and writes to the API. Reads through the client show its writes
 //! immediately.
 
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use opkit_client::{Client, Deleted, Kind, Object, ObjectKey, Patch, RequestError};
 
-use crate::{CacheReadError, InformerFactory, Lister, ObjectError, Selection};
+use crate::{CacheReadError, Informer, InformerFactory, Lister, ObjectError, Selection};
 
 /// Client that reads from the cache and writes to the API. Reads through the client, including
 /// lists by label or index, show writes through the client before the watch reports them.
 ///
 /// Only kinds with a started informer are read from the cache. Reads of other kinds return an
 /// error, so that no kind is cached by accident. With [`live_reads`](CachedClient::live_reads),
-/// reads of other kinds are sent to the API instead.
+/// reads of other kinds are sent to the API instead. A read waits until the informer has completed
+/// its first list; after the informer has stopped, a read is an error.
 ///
 /// # Examples
 /// ```
@@ -31,8 +34,17 @@ use crate::{CacheReadError, InformerFactory, Lister, ObjectError, Selection};
 #[derive(Debug, Clone)]
 pub struct CachedClient {
     client: Client,
-    factory: Arc<InformerFactory>,
+    informers: Informers,
     live_reads: bool,
+}
+
+/// Informers that a client reads.
+#[derive(Debug, Clone)]
+enum Informers {
+    /// Those that the factory has started.
+    Started(Arc<InformerFactory>),
+    /// One of each Rust type.
+    Given(Arc<HashMap<TypeId, Informer>>),
 }
 
 impl CachedClient {
@@ -40,7 +52,19 @@ impl CachedClient {
     pub fn new(client: Client, factory: Arc<InformerFactory>) -> Self {
         Self {
             client,
-            factory,
+            informers: Informers::Started(factory),
+            live_reads: false,
+        }
+    }
+
+    /// Creates a client that reads these informers and writes through `client`. Of several
+    /// informers of one Rust type, the last is read.
+    pub fn of_informers(client: Client, informers: impl IntoIterator<Item = Informer>) -> Self {
+        let informers = informers.into_iter();
+        let informers = informers.map(|informer| (informer.type_id(), informer));
+        Self {
+            client,
+            informers: Informers::Given(Arc::new(informers.collect())),
             live_reads: false,
         }
     }
@@ -60,8 +84,8 @@ impl CachedClient {
     /// read from the API.
     ///
     /// # Errors
-    /// If the kind is not cached, the object does not match its type, or a request to the API
-    /// fails.
+    /// If the kind is not cached, its informer has stopped, the object does not match its type, or
+    /// a request to the API fails.
     ///
     /// # Cancel safety
     /// Safe to drop at any time.
@@ -70,7 +94,10 @@ impl CachedClient {
         key: impl Into<ObjectKey>,
     ) -> Result<Option<Arc<K>>, CacheReadError> {
         match self.lister::<K>()? {
-            Some(lister) => Ok(lister.fetch(&key.into()).await?),
+            Some(lister) => {
+                usable(&lister).await?;
+                Ok(lister.fetch(&key.into()).await?)
+            }
             None => Ok(self.client.get_opt(key).await?.map(Arc::new)),
         }
     }
@@ -79,8 +106,9 @@ impl CachedClient {
     /// budget are read from the API one by one; objects that do not match their type are left out.
     ///
     /// # Errors
-    /// If the kind is not cached, even with `live_reads`, or if a request to the API fails. To list
-    /// from the API with paging, use [`live`](CachedClient::live).
+    /// If the kind is not cached, even with `live_reads`, if its informer has stopped, or if a
+    /// request to the API fails. To list from the API with paging, use
+    /// [`live`](CachedClient::live).
     ///
     /// # Cancel safety
     /// Safe to drop at any time.
@@ -88,7 +116,8 @@ impl CachedClient {
         &self,
         selection: &Selection,
     ) -> Result<Vec<Arc<K>>, CacheReadError> {
-        let lister = self.factory.started::<K>().ok_or_else(not_cached::<K>)?;
+        let lister = self.started::<K>().ok_or_else(not_cached::<K>)?;
+        usable(&lister).await?;
         let mut objects = Vec::new();
         for stored in lister.stored(selection) {
             match stored.get() {
@@ -184,8 +213,15 @@ impl CachedClient {
         Ok(Deleted::Gone)
     }
 
+    fn started<K: Object>(&self) -> Option<Lister<K>> {
+        match &self.informers {
+            Informers::Started(factory) => factory.started(),
+            Informers::Given(informers) => informers.get(&TypeId::of::<K>())?.lister(),
+        }
+    }
+
     fn lister<K: Object>(&self) -> Result<Option<Lister<K>>, CacheReadError> {
-        match self.factory.started::<K>() {
+        match self.started::<K>() {
             None if !self.live_reads => Err(not_cached::<K>()),
             lister => Ok(lister),
         }
@@ -194,7 +230,7 @@ impl CachedClient {
     /// Returns the lister to whose informer the responses to writes are passed. `None` if the kind
     /// has no informer, or if the client is a dry run, whose writes the server does not persist.
     fn observing<K: Object>(&self) -> Option<Lister<K>> {
-        let lister = self.factory.started::<K>();
+        let lister = self.started::<K>();
         lister.filter(|_| !self.client.is_dry_run())
     }
 
@@ -205,6 +241,16 @@ impl CachedClient {
             lister.informer().observe_response(&json);
         }
         Arc::new(object)
+    }
+}
+
+/// Waits until the first list is complete.
+async fn usable<K: Object>(lister: &Lister<K>) -> Result<(), CacheReadError> {
+    match lister.informer().is_usable().await {
+        true => Ok(()),
+        false => Err(CacheReadError::Stopped {
+            kind: Box::new(Kind::of::<K>()),
+        }),
     }
 }
 

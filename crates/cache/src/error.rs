@@ -67,6 +67,12 @@ pub enum CacheReadError {
         /// Kind that was read.
         kind: Box<Kind>,
     },
+    /// The informer of the kind has stopped, so its objects may be out of date.
+    #[error("the cache of {} has stopped", kind.kind)]
+    Stopped {
+        /// Kind that was read.
+        kind: Box<Kind>,
+    },
     /// The object cannot be read from the cache or, if the object was evicted, from the API.
     #[error(transparent)]
     Fetch(#[from] FetchError),

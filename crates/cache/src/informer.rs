@@ -430,6 +430,28 @@ impl Informer {
         *self.core().synced.borrow()
     }
 
+    /// Reports whether the informer has stopped: its objects stay readable, but do not change any
+    /// more.
+    pub fn is_stopped(&self) -> bool {
+        self.core().stop.is_cancelled()
+    }
+
+    /// Waits until the first list is complete, or until the informer has stopped. Returns whether
+    /// the first list is complete and the informer is running.
+    pub(crate) async fn is_usable(&self) -> bool {
+        let stopped = self.core().stop.cancelled();
+        tokio::select! {
+            biased;
+            () = stopped => false,
+            () = self.wait_for_sync() => true,
+        }
+    }
+
+    /// Returns the Rust type of the objects.
+    pub(crate) fn type_id(&self) -> TypeId {
+        self.core().codec.type_id
+    }
+
     /// Waits until the first list is complete. Any number of tasks can wait.
     ///
     /// # Cancel safety

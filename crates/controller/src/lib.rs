@@ -36,7 +36,7 @@ pub use reconcile::signature;
 pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};
 pub use record::{Cause, HotLoop, Outcome, QueuedRequest, ReconcileLog, ReconcileRecord, Write};
 pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
-pub use state::{ReadDeclarations, Reads, StateContext};
+pub use state::{Kinds, ReadDeclarations, Reads, StateContext};
 
 /// kube's `finalizer` function, for reconcile functions with kube's signature that handle deletion
 /// themselves. Other controllers declare a finalizer with [`Controller::finalizer`].
@@ -61,7 +61,10 @@ pub mod limiter {
 // no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
 pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
-pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, ShardKey, Stored};
+pub use opkit_cache::{
+    CachedClient, DynamicObject, Informer, InformerOptions, Lister, Meta, Scope, Selection,
+    ShardKey, Stored,
+};
 pub use opkit_client::{Kind, Object, ObjectKey};
 pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
 pub use opkit_leaderelection::{

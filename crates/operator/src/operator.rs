@@ -21,8 +21,9 @@ use opkit_apimachinery::conversion::KindVersions;
 use opkit_client::Kind;
 use opkit_controller::metrics::Labelled;
 use opkit_controller::{
-    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
-    MapContext, MetricsRegistry, Object, Reference, Result, ShardKey, UndeclaredReads,
+    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, Kinds,
+    LeaderElectionOptions, MapContext, MetricsRegistry, Object, ReadDeclarations, Reference,
+    Result, ShardKey, UndeclaredReads,
 };
 use opkit_manifests::{PolicyRule, Rbac, kinds};
 
@@ -83,6 +84,8 @@ pub struct Operator {
     /// Changes the Deployment that `manifests` prints.
     deployment: Vec<model::ChangeDeployment>,
     rules: Vec<PolicyRule>,
+    /// Kinds that are cached for reading only.
+    kinds: Vec<Kind>,
     /// Kinds that all controllers read from the server.
     uncached: Vec<Kind>,
     /// Types that declare the operator's own flags.
@@ -130,6 +133,7 @@ impl Operator {
             namespaced: false,
             deployment: Vec::new(),
             rules: Vec::new(),
+            kinds: Vec::new(),
             uncached: Vec::new(),
             args: Vec::new(),
             states: Vec::new(),
@@ -326,6 +330,41 @@ impl Operator {
         }
         self.setup
             .push(Box::new(|manager| manager.cache::<K>(options)));
+        self
+    }
+
+    /// Caches kinds that are only read, by runnables, states and webhooks: a tuple of kinds. They
+    /// are listed and watched in the cluster that the operator runs in, and the roles that
+    /// `manifests` prints allow it. [`RunContext`](opkit_controller::RunContext) and
+    /// [`StateContext`](opkit_controller::StateContext) have their listers and informers, and a
+    /// client that reads them from the cache. Kinds that a controller declares need not be declared
+    /// here. For objects without their content, declare `PartialObjectMeta<K>` and set
+    /// `metadata_only` of its [`cache`](Operator::cache).
+    ///
+    /// A controller reads a kind with [`Context`](opkit_controller::Context) only if the controller
+    /// itself declares it.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Service};
+    /// use opkit::{AnyRunnable, Operator, RunContext, Selection};
+    ///
+    /// let operator = Operator::new("shop-operator")
+    ///     .kinds::<(ConfigMap, Service)>()
+    ///     .runnable(AnyRunnable::on_every_replica("count", |cx: RunContext| async move {
+    ///         let services = cx.lister::<Service>()?;
+    ///         println!("{} services", services.list(&Selection::default()).len());
+    ///         Ok(())
+    ///     }));
+    /// assert!(operator.rules().iter().any(|rule| rule.resources.contains("services")));
+    /// ```
+    pub fn kinds<K: Kinds>(mut self) -> Self {
+        let mut reads = ReadDeclarations::default();
+        reads.all::<K>();
+        self.kinds.extend(reads.kinds().cloned());
+        self.setup
+            .push(Box::new(move |manager| manager.reads(&reads)));
         self
     }
 
@@ -689,6 +728,7 @@ impl Operator {
             controllers: &self.controllers,
             with_status: with_status.map(resource).collect(),
             read: self.webhooks.reads().kinds().cloned().collect(),
+            kinds: &self.kinds,
             uncached: &self.uncached,
             rules: &self.rules,
             event_api: self.event_api,

@@ -24,6 +24,8 @@ pub(crate) struct Declared<'a> {
     pub(crate) with_status: BTreeSet<(String, String)>,
     /// Kinds that webhooks read from the cache.
     pub(crate) read: Vec<Kind>,
+    /// Kinds that are cached for runnables and states.
+    pub(crate) kinds: &'a [Kind],
     /// Kinds that all controllers read from the server.
     pub(crate) uncached: &'a [Kind],
     /// Rules that the operator declares, for requests that opkit cannot infer.
@@ -44,8 +46,8 @@ impl Declared<'_> {
         let events = PolicyRule::new(group, ["events"], ["create", "patch"]);
         // Events about cluster-scoped objects are in the namespace `default`, in which an operator
         // that watches only some namespaces has no role.
-        let mut kinds = self.controllers.iter().map(AnyController::kind);
-        rules.push(match kinds.all(|kind| kind.namespaced) {
+        let kinds = self.controllers.iter().map(AnyController::kind);
+        rules.push(match kinds.chain(self.kinds).all(|kind| kind.namespaced) {
             true => events,
             false => events.cluster_scoped(),
         });
@@ -76,7 +78,8 @@ impl Declared<'_> {
 
     fn needed(&self) -> Vec<PolicyRule> {
         let mut rules = self.rules.to_vec();
-        rules.extend(self.read.iter().map(|kind| rule(kind, "", &CACHE)));
+        let read = self.read.iter().chain(self.kinds);
+        rules.extend(read.map(|kind| rule(kind, "", &CACHE)));
         let own = self.controllers.iter();
         let uncached = own
             .flat_map(AnyController::uncached_kinds)

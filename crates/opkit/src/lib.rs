@@ -82,6 +82,8 @@
 //! | declare my own metrics | [`Operator::metric`], [`metrics`] |
 //! | set defaults that a schema cannot express, or refuse objects | [`Operator::webhook`], [`Webhook`], [`Admission`] |
 //! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
+//! | read the cache, record events or follow the leadership there | [`RunContext`], [`StateContext`]; more kinds with [`Operator::kinds`] |
+//! | serve pages | [`servers::HttpServer`] |
 //! | run several replicas | [`Operator::leader_election`], [`leaderelection`] |
 //! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
 //! | limit how often failing objects are retried | [`Controller::max_retries`], [`Context::attempt`] |
@@ -124,6 +126,7 @@
 //! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment),
 //! `database-operator` (six kinds of children, flags, metrics, a finalizer with a Job),
 //! `shop-operator` (children in order), `bucket-operator` (a resource outside of the cluster),
+//! `catalog-operator` (a web server that answers from the cache),
 //! `namespace-operator` (a built-in kind), `secret-operator` (references to other namespaces),
 //! `demo-operator` (kube's derive).
 
@@ -266,7 +269,7 @@ pub mod metrics {
 /// The operator: options of a run, runnables, states, and the errors that end a run.
 pub mod operator {
     pub use opkit_controller::{
-        AnyRunnable, ManagerError, MissingPermissions, Permission, RunContext, Runnable,
+        AnyRunnable, Kinds, ManagerError, MissingPermissions, Permission, RunContext, Runnable,
         StateContext,
     };
     pub use opkit_operator::{
@@ -280,6 +283,11 @@ pub mod operator {
 /// one cluster.
 pub mod manifests {
     pub use opkit_operator::{Model, ModelObject, Part, Settings};
+}
+
+/// A small HTTP server for an operator's own pages, and the crate of its requests and responses.
+pub mod servers {
+    pub use opkit_servers::{HttpServer, ServerError, http};
 }
 
 /// Webhooks: admission, authentication and authorization, and admission policies.

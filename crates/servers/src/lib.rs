@@ -43,6 +43,8 @@ mod process;
 pub use certificates::ServerCertificate;
 pub use error::ServerError;
 pub use health::{Health, HealthServer, HealthServerOptions};
+/// Crate of the requests and responses of [`HttpServer`].
+pub use http;
 pub use http_server::HttpServer;
 pub use https_server::{BodyError, HttpsServer};
 pub use metrics_server::{MetricsServer, MetricsServerOptions};

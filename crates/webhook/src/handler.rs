@@ -70,7 +70,7 @@ impl Services {
     /// Returns the services of a running operator. The caches of the declared kinds are started.
     pub(crate) fn new(run: RunContext) -> Self {
         Self {
-            reads: run.reads(),
+            reads: Some(run.reads()),
             run: Some(run),
         }
     }

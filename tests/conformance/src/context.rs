@@ -183,7 +183,7 @@ where
 }
 
 /// Decodes an object from JSON.
-fn object<K: DeserializeOwned>(json: Value) -> K {
+pub(crate) fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
 

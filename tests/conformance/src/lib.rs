@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod beside;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod certificates;

@@ -338,9 +338,9 @@ pub enum ReadError {
         /// The kind that is not declared.
         kind: Box<Kind>,
     },
-    /// No controller of the operator declares the kind.
+    /// Nothing in the operator declares the kind.
     #[error(
-        "no controller caches the kind {0}: declare it with .owns::<{0}>() or .watches::<{0}>(..), in a webhook with .reads::<{0}>()",
+        "no controller caches the kind {0}: declare it with Operator::kinds::<({0},)>(), in a controller with .owns::<{0}>() or .watches::<{0}>(..), in a webhook with .reads::<{0}>()",
         kind.kind
     )]
     NotCached {
@@ -351,6 +351,12 @@ pub enum ReadError {
     #[error("the cache of the kind {} is not filled yet: wait with .synced().await", kind.kind)]
     NotSynced {
         /// The kind whose cache is not filled.
+        kind: Box<Kind>,
+    },
+    /// The operator has stopped, so the cache may be out of date.
+    #[error("the cache of the kind {} has stopped with the operator", kind.kind)]
+    Stopped {
+        /// The kind whose cache has stopped.
         kind: Box<Kind>,
     },
     /// The key has no namespace, and the reconciled object is cluster-scoped.

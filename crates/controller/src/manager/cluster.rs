@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use opkit_cache::InformerFactory;
-use opkit_client::{Fence, RestClient};
+use opkit_client::RestClient;
 use opkit_events::EventRecorder;
 use opkit_servers::metrics::MetricsRegistry;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Manager;
 use super::posters::EventPosters;
-use crate::state::{Caches, StateContext};
+use crate::state::Caches;
 
 /// A cluster that controllers run against.
 pub(super) struct Cluster {
@@ -77,22 +77,6 @@ impl Cluster {
             events,
             leader_events,
             caches: Arc::new(caches),
-        }
-    }
-
-    /// Returns the context for the user's functions that create states. With a fence, the client of
-    /// the context writes only during the leader term of the fence. Without a fence, the client
-    /// always writes.
-    pub(super) fn state_context(&self, fence: Option<&Fence>) -> StateContext {
-        let client = self.client.kube();
-        let (client, events) = match fence {
-            Some(fence) => (fence.layer(client), &self.leader_events),
-            None => (client, &self.events),
-        };
-        StateContext {
-            client,
-            events: events.clone(),
-            caches: self.caches.clone(),
         }
     }
 

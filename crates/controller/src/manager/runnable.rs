@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use opkit_client::RestClient;
+use opkit_cache::{CachedClient, Informer, Lister};
+use opkit_client::{Object, RestClient};
+use opkit_events::EventRecorder;
+use opkit_leaderelection::Leadership;
 use opkit_servers::metrics::MetricsRegistry;
 use opkit_servers::{HealthServer, MetricsServer};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Result;
-use crate::state::{Caches, Reads, States};
+use crate::error::{ReadError, Result};
+use crate::state::{Reads, StateContext, States};
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
@@ -58,15 +62,41 @@ pub trait Runnable: Send + Sync + 'static {
     }
 }
 
-/// The context of a [`Runnable`].
+/// The context of a [`Runnable`]: clients, the caches, an event recorder, the states, and the
+/// leadership of this process. Cloning is cheap.
+///
+/// The caches are those of the kinds that the operator declares, in the cluster that the operator
+/// runs in: of its controllers, its webhooks, and for reading only (`Operator::kinds`). They are
+/// filled before a runnable starts, except one of [`AnyRunnable::server`].
+///
+/// # Examples
+/// ```
+/// # use opkit_controller as opkit;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit::{AnyRunnable, RunContext, Selection};
+///
+/// let report = AnyRunnable::on_every_replica("the report", |cx: RunContext| async move {
+///     let maps = cx.lister::<ConfigMap>()?;
+///     let mut leadership = cx.leadership();
+///     while !cx.stop_token().is_cancelled() {
+///         println!("{} config maps", maps.list(&Selection::default()).len());
+///         println!("the leader: {}", leadership.borrow_and_update().term().is_some());
+///         tokio::select! {
+///             () = cx.stopped() => {}
+///             _ = leadership.changed() => {}
+///         }
+///     }
+///     Ok(())
+/// });
+/// # drop(report);
+/// ```
 #[derive(Clone)]
 pub struct RunContext {
     pub(crate) stop: CancellationToken,
-    pub(crate) client: kube::Client,
     pub(crate) metrics: MetricsRegistry,
     pub(crate) states: Arc<States>,
-    /// Caches of the cluster that the operator runs in.
-    pub(crate) caches: Option<Arc<Caches>>,
+    /// Client and caches of the cluster that the operator runs in.
+    pub(crate) home: StateContext,
 }
 
 impl fmt::Debug for RunContext {
@@ -102,7 +132,50 @@ impl RunContext {
     /// Returns a client. For a runnable that needs leadership, the client refuses to write after
     /// the process has lost leadership.
     pub fn client(&self) -> kube::Client {
-        self.client.clone()
+        self.home.client()
+    }
+
+    /// Returns a client that reads the declared kinds from the cache and writes to the API. Its
+    /// reads wait until the cache of the kind is filled, show the writes through the client, and
+    /// are errors after the operator has stopped. Writes are limited as those of
+    /// [`client`](Self::client) are.
+    pub fn cached_client(&self) -> CachedClient {
+        self.home.cached_client()
+    }
+
+    /// Returns a lister of a declared kind, which reads the cache.
+    ///
+    /// # Errors
+    /// When nothing declares the kind; when the initial list of the kind has not been received,
+    /// which can only happen in a [server](AnyRunnable::server); or when the operator has stopped.
+    pub fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
+        self.home.lister()
+    }
+
+    /// Returns the informer of a declared kind, to [listen](Informer::listen) for changes and to
+    /// [add indexes](Informer::add_index).
+    ///
+    /// # Errors
+    /// When nothing declares the kind, or the operator has stopped.
+    pub fn informer<K: Object>(&self) -> Result<Informer, ReadError> {
+        self.home.informer::<K>()
+    }
+
+    /// Returns reads of all declared kinds.
+    pub fn reads(&self) -> Reads {
+        self.home.reads()
+    }
+
+    /// Returns an event recorder. For a runnable that needs leadership, events are posted only
+    /// while this process is the leader.
+    pub fn recorder(&self) -> EventRecorder {
+        self.home.recorder()
+    }
+
+    /// Returns a watch of the leadership of this process: whether it is the leader, and in which
+    /// term; see [`StateContext::leadership`].
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.home.leadership()
     }
 
     /// Returns the manager's metrics registry, in which the runnable can register metrics of its
@@ -115,14 +188,6 @@ impl RunContext {
     /// type.
     pub fn state<S: Send + Sync + 'static>(&self) -> Option<Arc<S>> {
         self.states.get()
-    }
-}
-
-impl RunContext {
-    /// Returns the caches of the kinds that controllers and webhooks declare, and starts them.
-    #[doc(hidden)]
-    pub fn reads(&self) -> Option<Reads> {
-        self.caches.as_ref().map(|caches| caches.start())
     }
 }
 
@@ -212,6 +277,19 @@ impl AnyRunnable {
             name: name.into().into(),
             group: Group::Server,
             run: Arc::new(move |cx| run(cx).boxed()),
+        }
+    }
+
+    /// Creates a runnable that runs in every process, whether it is the leader or not, such as a
+    /// web server that answers from the cache. The runnable starts when the caches are filled.
+    pub fn on_every_replica<F, Fut>(name: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(RunContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result> + Send + 'static,
+    {
+        Self {
+            group: Group::Other,
+            ..Self::server(name, run)
         }
     }
 

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
+use opkit_cache::Informer;
 use opkit_client::Fence;
+use opkit_events::EventRecorder;
 use opkit_leaderelection::Leadership;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -22,7 +24,7 @@ use crate::builder::AnyController;
 use crate::context::status::schema::report_status_gaps;
 use crate::error::ManagerError;
 use crate::source::resync;
-use crate::state::States;
+use crate::state::{StateContext, States};
 use crate::worker::RunningController;
 
 /// All tasks of a manager.
@@ -37,6 +39,14 @@ pub(super) struct RunningManager {
     /// Tasks that need leadership, which run during the current leader term.
     pub(super) leaders: TaskGroup,
     pub(super) election: Option<Election>,
+    /// Leadership of this process, for runnables and states.
+    pub(super) leadership: watch::Sender<Leadership>,
+    /// Context of the tasks that need no leadership.
+    home: StateContext,
+    /// Recorder of the tasks that need leadership.
+    leader_events: EventRecorder,
+    /// Informers of kinds that are only read, which no source keeps running.
+    read_only: Vec<Informer>,
     /// Tasks that add requests to the queues.
     sources: JoinSet<()>,
     informers: InformerTasks,
@@ -50,6 +60,14 @@ impl RunningManager {
         posters.metrics.register(&mut metrics.lock());
         let cluster = |name, client| Cluster::new(&manager, name, client, &posters, &informers);
         let home = cluster(None, &manager.client);
+        let leadership = watch::Sender::new(Leadership::Standby);
+        let context = StateContext {
+            client: home.client.kube(),
+            events: home.events.clone(),
+            caches: home.caches.clone(),
+            leadership: leadership.subscribe(),
+        };
+        let leader_events = home.leader_events.clone();
         let named = manager.clusters.iter();
         let named = named.map(|(name, client)| cluster(Some(name.clone()), client));
         Self {
@@ -60,6 +78,10 @@ impl RunningManager {
             others: TaskGroup::default(),
             leaders: TaskGroup::default(),
             election: None,
+            leadership,
+            home: context,
+            leader_events,
+            read_only: Vec::new(),
             sources: JoinSet::new(),
             informers,
             posters,
@@ -103,9 +125,20 @@ impl RunningManager {
     }
 
     async fn create_states(&mut self) -> Result<(), ManagerError> {
-        match self.clusters.first() {
-            Some(home) => self.manager.create_states(&home.state_context(None)).await,
-            None => Ok(()),
+        self.manager.create_states(&self.home).await
+    }
+
+    /// Returns the context of tasks and of the user's functions that create states. With a fence,
+    /// the client of the context writes only during the leader term of the fence. Without a fence,
+    /// the client always writes.
+    pub(super) fn context(&self, fence: Option<&Fence>) -> StateContext {
+        match fence {
+            Some(fence) => StateContext {
+                client: fence.layer(self.home.client()),
+                events: self.leader_events.clone(),
+                ..self.home.clone()
+            },
+            None => self.home.clone(),
         }
     }
 
@@ -168,9 +201,9 @@ impl RunningManager {
         }
         let mut first_lists = Vec::new();
         if let Some(home) = self.clusters.first() {
-            for watched in &self.manager.reads.watched {
-                watched.start(&home.factory, &self.manager.cached);
-            }
+            let watched = self.manager.reads.watched.iter();
+            let informers = watched.map(|it| it.start(&home.factory, &self.manager.cached));
+            self.read_only.extend(informers);
         }
         for controller in controllers {
             let (controller, triggers) = resolver.controller(controller);
@@ -210,16 +243,11 @@ impl RunningManager {
     }
 
     pub(super) fn run_context(&self, fence: Option<&Fence>, states: &Arc<States>) -> RunContext {
-        let client = self.manager.client.kube();
         RunContext {
             stop: CancellationToken::new(),
-            client: match fence {
-                Some(fence) => fence.layer(client),
-                None => client,
-            },
             metrics: self.manager.options.metrics.clone(),
-            caches: self.clusters.first().map(|cluster| cluster.caches.clone()),
             states: states.clone(),
+            home: self.context(fence),
         }
     }
 
@@ -255,6 +283,7 @@ impl RunningManager {
             controller.sources.queue.shut_down();
         }
         self.leaders.stop(deadline, &mut late).await;
+        self.leadership.send_replace(Leadership::Standby);
         self.others.stop(deadline, &mut late).await;
         // Events are posted before the lease is released: afterwards the fence refuses writes.
         self.posters.flush(deadline).await;

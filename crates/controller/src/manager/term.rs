@@ -19,6 +19,8 @@ impl RunningManager {
     pub(super) fn start_leading(&mut self) -> Result<(), ManagerError> {
         let Some(options) = self.manager.options.leader_election.take() else {
             let states = self.states();
+            self.leadership
+                .send_replace(Leadership::Leading { term: 1 });
             self.lead(None, &states);
             return Ok(());
         };
@@ -54,6 +56,7 @@ impl RunningManager {
             next = match leadership {
                 Leadership::Leading { term } => self.begin_term(term).await?,
                 Leadership::Standby => {
+                    self.leadership.send_replace(leadership);
                     self.leaders.abandon().await;
                     if let Some(election) = &mut self.election {
                         election.ended();
@@ -68,13 +71,15 @@ impl RunningManager {
     /// Creates the states of a leader term and starts the work of the term. If leadership changes
     /// before the states are created, starts nothing and returns the new leadership.
     async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
-        let (Some(election), Some(home)) = (&mut self.election, self.clusters.first()) else {
+        let begun = self.election.as_mut();
+        let Some(fence) = begun.and_then(|election| election.begin(term)) else {
             return Ok(None);
         };
-        let Some(fence) = election.begin(term) else {
+        self.leadership.send_replace(Leadership::Leading { term });
+        let context = self.context(Some(&fence));
+        let Some(election) = &mut self.election else {
             return Ok(None);
         };
-        let context = home.state_context(Some(&fence));
         let states = self.manager.states.clone();
         let states = tokio::select! {
             states = states.with(&self.manager.state_factories, &context) => Arc::new(states?),

@@ -1,6 +1,7 @@
 //! Controllers against an API server in memory, on a paused clock.
 
 mod adoption;
+mod beside;
 mod children;
 mod clusters;
 mod each;

@@ -1,4 +1,5 @@
-//! The context for functions that create a state: a client, the caches and an event recorder.
+//! The context for functions that create a state: clients, the caches, an event recorder, and the
+//! leadership of this process.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -6,16 +7,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_cache::{Informer, InformerFactory, InformerOptions, Lister, Selection};
-use opkit_client::{Kind, Object, ObjectKey};
+use opkit_cache::{CachedClient, Informer, InformerFactory, InformerOptions, Lister, Selection};
+use opkit_client::{Client, Kind, Object, ObjectKey};
 use opkit_events::EventRecorder;
+use opkit_leaderelection::Leadership;
+use tokio::sync::watch;
 
 use crate::error::{ManagerError, ReadError};
 use crate::reads::{Declared, Watched};
 
 /// The context for a function that creates a state (see
-/// [`Manager::state_with`](crate::Manager::state_with)): a client, the caches and an event
-/// recorder. Cloning is cheap.
+/// [`Manager::state_with`](crate::Manager::state_with)): clients, the caches, an event recorder,
+/// and the leadership of this process. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -38,6 +41,7 @@ pub struct StateContext {
     pub(crate) client: kube::Client,
     pub(crate) events: EventRecorder,
     pub(crate) caches: Arc<Caches>,
+    pub(crate) leadership: watch::Receiver<Leadership>,
 }
 
 impl fmt::Debug for StateContext {
@@ -53,7 +57,60 @@ impl StateContext {
         self.client.clone()
     }
 
-    /// Returns the caches of the kinds that the operator's controllers declare.
+    /// Returns a client that reads the declared kinds from the cache and writes to the API. Its
+    /// reads wait until the cache of the kind is filled, show the writes through the client, and
+    /// are errors after the operator has stopped. Writes are limited as those of
+    /// [`client`](Self::client) are.
+    pub fn cached_client(&self) -> CachedClient {
+        let client = Client::new(self.client());
+        CachedClient::of_informers(client, self.caches.informers())
+    }
+
+    /// Returns a lister of a declared kind, which reads the cache.
+    ///
+    /// # Errors
+    /// When nothing declares the kind, the initial list of the kind has not been received, or the
+    /// operator has stopped.
+    pub fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
+        let lister = self.caches.lister::<K>()?;
+        let kind = || Box::new(Kind::of::<K>());
+        if lister.informer().is_stopped() {
+            return Err(ReadError::Stopped { kind: kind() });
+        }
+        match lister.informer().is_synced() {
+            true => Ok(lister),
+            false => Err(ReadError::NotSynced { kind: kind() }),
+        }
+    }
+
+    /// Returns the informer of a declared kind, to [listen](Informer::listen) for changes and to
+    /// [add indexes](Informer::add_index). The initial list of the kind may not have been received
+    /// yet.
+    ///
+    /// # Errors
+    /// When nothing declares the kind, or the operator has stopped.
+    pub fn informer<K: Object>(&self) -> Result<Informer, ReadError> {
+        let informer = self.caches.lister::<K>()?.informer().clone();
+        match informer.is_stopped() {
+            true => Err(ReadError::Stopped {
+                kind: Box::new(Kind::of::<K>()),
+            }),
+            false => Ok(informer),
+        }
+    }
+
+    /// Returns a watch of the leadership of this process: whether it is the leader, and in which
+    /// term. Without leader election, the process leads in term 1 from the start of the tasks that
+    /// need leadership until the operator stops.
+    ///
+    /// The watch may report the end of a term late. A task that writes as the leader must not
+    /// depend on it: it must be a runnable that needs leadership, whose client refuses to write
+    /// after the term.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.clone()
+    }
+
+    /// Returns the caches of the kinds that the operator declares.
     ///
     /// Without leader election a state is created before the caches are filled: call
     /// [`synced`](Reads::synced) before the first read.
@@ -78,18 +135,41 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
+    /// Returns the declared kinds that have a Rust type. Whole objects come after metadata: if a
+    /// kind is cached in both forms, the last one is read.
+    fn typed(&self) -> impl DoubleEndedIterator<Item = (TypeId, &Watched)> {
+        let with = |metadata_only| {
+            let watched = self.watched.iter();
+            watched.filter(move |it| it.metadata_only == metadata_only)
+        };
+        let watched = with(true).chain(with(false));
+        watched.filter_map(|watched| Some((watched.type_id?, watched)))
+    }
+
+    /// Starts the informers that are not running yet, and returns all of them.
+    fn informers(&self) -> impl Iterator<Item = Informer> {
+        let watched = self.typed();
+        watched.map(|(_, watched)| watched.start(&self.factory, &self.options))
+    }
+
+    /// Returns a lister of a declared kind, and starts its informer if it is not running yet.
+    fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
+        let id = TypeId::of::<K>();
+        let watched = self.typed().rev().find(|(declared, _)| *declared == id);
+        let informer = watched.map(|(_, watched)| watched.start(&self.factory, &self.options));
+        informer
+            .and_then(|it| it.lister())
+            .ok_or_else(|| ReadError::NotCached {
+                kind: Box::new(Kind::of::<K>()),
+            })
+    }
+
     /// Starts the informers that are not running yet, and returns reads from their caches.
     pub(crate) fn start(&self) -> Reads {
         let mut declared = Declared::default();
-        // Whole objects come after metadata: if a kind is cached in both forms, whole objects are
-        // read.
-        let (metadata, whole): (Vec<_>, Vec<_>) =
-            self.watched.iter().partition(|it| it.metadata_only);
-        for watched in metadata.into_iter().chain(whole) {
-            if let Some(id) = watched.type_id {
-                let informer = watched.start(&self.factory, &self.options);
-                declared.typed.insert(id, informer);
-            }
+        for (id, watched) in self.typed() {
+            let informer = watched.start(&self.factory, &self.options);
+            declared.typed.insert(id, informer);
         }
         Reads {
             declared: Arc::new(declared),
@@ -99,8 +179,8 @@ impl Caches {
     }
 }
 
-/// Reads from the caches of the kinds that the operator's controllers and webhooks declare, in the
-/// cluster that the operator runs in. Cloning is cheap; a task that a state spawns can keep a
+/// Reads from the caches of the kinds that the operator, its controllers and webhooks declare, in
+/// the cluster that the operator runs in. Cloning is cheap; a task that a state spawns can keep a
 /// clone.
 #[derive(Clone)]
 pub struct Reads {
@@ -134,8 +214,8 @@ impl Reads {
     /// Returns one object from the cache, or `None` if the cache does not have it.
     ///
     /// # Errors
-    /// When no controller declares the kind, the initial list of the kind has not been received, or
-    /// the object cannot be decoded as its Rust type.
+    /// When nothing declares the kind, the initial list of the kind has not been received, or the
+    /// object cannot be decoded as its Rust type.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
@@ -144,7 +224,7 @@ impl Reads {
     /// namespaces.
     ///
     /// # Errors
-    /// When no controller declares the kind, or the initial list of the kind has not been received.
+    /// When nothing declares the kind, or the initial list of the kind has not been received.
     pub fn list<K: Object>(
         &self,
         selection: impl Into<Selection>,

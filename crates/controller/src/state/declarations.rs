@@ -1,9 +1,49 @@
-//! Kinds and states that a server of the operator reads.
+//! Kinds and states that are read beside controllers: by runnables, states and servers.
 
 use opkit_client::{Kind, Object};
 
 use super::{Reads, StateType};
 use crate::reads::Watched;
+
+/// Kinds of an operator that are only read, in the type parameter of `Operator::kinds`: a tuple of
+/// one to eight kinds.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Service};
+/// use opkit_controller::{Kinds, ReadDeclarations};
+///
+/// fn count<K: Kinds>() -> usize {
+///     let mut reads = ReadDeclarations::default();
+///     reads.all::<K>();
+///     reads.kinds().count()
+/// }
+/// assert_eq!(count::<(ConfigMap, Service)>(), 2);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of kinds",
+    label = "not a tuple of one to eight kinds",
+    note = "write `.kinds::<(Service, ConfigMap)>()`, and for one kind `.kinds::<(Service,)>()`"
+)]
+pub trait Kinds {
+    /// Adds the kinds to `reads`.
+    #[doc(hidden)]
+    fn declare(reads: &mut ReadDeclarations);
+}
+
+macro_rules! tuples {
+    ($($first:ident $($rest:ident)*)?) => {$(
+        impl<$first: Object, $($rest: Object),*> Kinds for ($first, $($rest,)*) {
+            fn declare(reads: &mut ReadDeclarations) {
+                reads.kind::<$first>();
+                $(reads.kind::<$rest>();)*
+            }
+        }
+        tuples!($($rest)*);
+    )?};
+}
+
+tuples!(A B C D E F G H);
 
 /// Kinds that a server of the operator, such as its webhooks, reads from the cache, and the states
 /// that it reads; see [`Manager::reads`](crate::Manager::reads).
@@ -17,6 +57,11 @@ impl ReadDeclarations {
     /// Declares that objects of kind `K` are read from the cache.
     pub fn kind<K: Object>(&mut self) {
         self.watched.push(Watched::typed::<K>(false));
+    }
+
+    /// Declares that objects of these kinds are read from the cache.
+    pub fn all<K: Kinds>(&mut self) {
+        K::declare(self);
     }
 
     /// Declares that the state of type `S` is read.

@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 
 pub(crate) use self::context::Caches;
 pub use self::context::{Reads, StateContext};
-pub use self::declarations::ReadDeclarations;
+pub use self::declarations::{Kinds, ReadDeclarations};
 use crate::error::{Error, ManagerError};
 
 type AnyState = Arc<dyn Any + Send + Sync>;

@@ -29,6 +29,7 @@ fn rules_cover_the_declarations_and_no_more() {
         controllers: &controllers,
         with_status: [("configmaps".to_owned(), String::new())].into(),
         read: Vec::new(),
+        kinds: &[],
         uncached: &[],
         rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
         event_api: EventApi::EventsV1,
@@ -68,6 +69,7 @@ fn events_in_the_core_api_need_another_permission() {
         controllers: &[],
         with_status: BTreeSet::new(),
         read: Vec::new(),
+        kinds: &[],
         uncached: &[],
         rules: &[],
         event_api: EventApi::CoreV1,
@@ -87,6 +89,7 @@ fn children_without_owner_references_are_written_and_recorded() {
         controllers: &[controller.into()],
         with_status: BTreeSet::new(),
         read: Vec::new(),
+        kinds: &[],
         uncached: &[],
         rules: &[],
         event_api: EventApi::EventsV1,
@@ -119,6 +122,7 @@ fn kinds_that_are_read_from_the_server_are_not_watched() {
         controllers: &controllers,
         with_status: BTreeSet::new(),
         read: Vec::new(),
+        kinds: &[],
         uncached: &[Kind::of::<Namespace>()],
         rules: &[],
         event_api: EventApi::EventsV1,
@@ -154,6 +158,7 @@ fn a_condition_of_any_kind_is_written_to_its_status() {
             controllers: &[controller.into()],
             with_status: BTreeSet::new(),
             read: Vec::new(),
+            kinds: &[],
             uncached: &[],
             rules: &[],
             event_api: EventApi::EventsV1,
@@ -173,4 +178,31 @@ fn a_condition_of_any_kind_is_written_to_its_status() {
         rules(Controller::new(reconcile).max_retries(3, None)),
         merge(&expected)
     );
+}
+
+#[test]
+fn kinds_for_reading_are_listed_and_watched() {
+    let declared = Declared {
+        controllers: &[],
+        with_status: BTreeSet::new(),
+        read: Vec::new(),
+        kinds: &[Kind::of::<ConfigMap>()],
+        uncached: &[],
+        rules: &[],
+        event_api: EventApi::EventsV1,
+    };
+    let events = PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]);
+    let expected = [PolicyRule::new("", ["configmaps"], CACHE), events.clone()];
+    assert_eq!(declared.rules(), merge(&expected));
+    assert!(
+        declared.permissions().is_empty(),
+        "the start lists and watches"
+    );
+
+    // Events about a cluster-scoped object are in the namespace `default`.
+    let declared = Declared {
+        kinds: &[Kind::of::<Namespace>()],
+        ..declared
+    };
+    assert!(declared.rules().contains(&events.cluster_scoped()));
 }

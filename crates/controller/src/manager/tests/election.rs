@@ -8,7 +8,7 @@ use crate::{AnyRunnable, LeaderElectionOptions, RunContext};
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/d/leases/test";
 
 /// Returns a client whose requests get no response while the flag is set.
-fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
+pub(super) fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
     let (inner, cut) = (server.client(), Arc::new(AtomicBool::new(false)));
     let is_cut = cut.clone();
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
@@ -24,7 +24,7 @@ fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
 }
 
 /// Returns the options of a candidate with this identity; `None` for the default identity.
-fn electing(identity: Option<&str>) -> ManagerOptions {
+pub(super) fn electing(identity: Option<&str>) -> ManagerOptions {
     let mut election = LeaderElectionOptions::new("test");
     election.namespace = Some("d".to_owned());
     election.identity = identity.map(ToOwned::to_owned);
