@@ -318,6 +318,7 @@ async fn a_namespaced_operator_reconciles_in_its_namespace(plane: ControlPlane) 
 fn all_examples_have_a_deployment_with_their_service_account() -> opkit::Result {
     let operators = [
         bucket_operator::operator(),
+        catalog_operator::operator(),
         database_operator::operator(),
         demo_operator::operator(),
         namespace_operator::operator(),

@@ -1,6 +1,7 @@
 //! Tests of the operators in `examples/`.
 
 mod bucket;
+mod catalog;
 mod namespace;
 mod permissions;
 mod plan;
@@ -8,6 +9,7 @@ mod secret;
 mod shop;
 
 use bucket_operator::Bucket;
+use catalog_operator::Product;
 use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -145,6 +147,7 @@ async fn samples_are_accepted(plane: ControlPlane) -> opkit::Result {
     }
     check::<Shop>(&plane, shop_operator::operator(), "shop-one").await?;
     check::<Bucket>(&plane, bucket_operator::operator(), "bucket-one").await?;
+    check::<Product>(&plane, catalog_operator::operator(), "product-one").await?;
     check::<SecretCopy>(&plane, secret_operator::operator(), "shared").await?;
     check::<Namespace>(&plane, namespace_operator::operator(), "team-red").await
 }

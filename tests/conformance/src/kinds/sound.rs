@@ -27,6 +27,7 @@ pub(crate) struct Node {
 fn the_examples_are_sound() -> opkit::Result {
     for operator in [
         bucket_operator::operator(),
+        catalog_operator::operator(),
         database_operator::operator(),
         demo_operator::operator(),
         namespace_operator::operator(),
