@@ -24,6 +24,7 @@ mod factory;
 #[cfg(test)]
 mod faults;
 mod index;
+mod indexer;
 mod informer;
 mod listener;
 mod lister;
@@ -47,6 +48,7 @@ pub use delta::{Change, Delta, LastState, Step};
 pub use error::{CacheReadError, FetchError, ObjectError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;
+pub use indexer::{Indexer, IndexerError};
 pub use informer::{Informer, Stats};
 pub use listener::{Event, Handler, Listener};
 pub use lister::{Lister, Selection};
