@@ -3,23 +3,26 @@
 
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
+use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
 use opkit_client::{Kind, ListOptions, Object, ResponseFormat, RestClient};
 use opkit_random::Random;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::informer::InformerHandle;
+use crate::informer::{InformerHandle, InformerSink};
+use crate::list_watch::AnySource;
 use crate::object::Codec;
-use crate::reflector::{Reflector, ReflectorOptions};
+use crate::reflector::{ApiSource, FunctionSource, ReflectorLoop, ReflectorOptions, Source};
 use crate::shard::Part;
 use crate::{
-    CacheMetrics, DynamicObject, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError,
-    Transform,
+    CacheMetrics, DynamicObject, Informer, InformerOptions, ListWatch, Lister, Shards, StoreForm,
+    SyncError, Transform,
 };
 
 /// Namespaces that are cached. Cluster-scoped kinds are always cached completely.
@@ -97,6 +100,9 @@ pub(crate) struct Identity {
     /// ID, so two transforms differ even if they do the same.
     transform: Option<u64>,
     memory_budget: Option<usize>,
+    /// ID of a source that was given to [`InformerFactory::informer_from`]; `None` for the API of
+    /// the factory.
+    source: Option<u64>,
     /// Number that distinguishes informers of the same part of a kind, which
     /// [`InformerFactory::resplit`] can produce. 0 for all others.
     twin: u32,
@@ -123,6 +129,7 @@ impl Identity {
         }
         parts.extend(self.transform.map(|number| format!("transform={number}")));
         parts.extend(self.memory_budget.map(|bytes| format!("budget={bytes}")));
+        parts.extend(self.source.map(|number| format!("source={number}")));
         if self.twin > 0 {
             parts.push(format!("twin={}", self.twin));
         }
@@ -276,13 +283,85 @@ impl InformerFactory {
                 format: identity.format,
                 ..Default::default()
             };
-            let random = Random::new(Random::seed());
-            let reflector = Reflector::with_sink(self.client.clone(), sink, options, random);
-            let stop = stop.clone();
-            self.tasks.spawn(async move {
-                stop.run_until_cancelled(reflector.run()).await;
-            });
+            let source = ApiSource::new(self.client.clone(), informer.kind().clone());
+            self.reflect(source, sink, options, &stop);
         }
+    }
+
+    /// Starts a reflector.
+    fn reflect(
+        &self,
+        source: impl Source,
+        sink: InformerSink,
+        options: ReflectorOptions,
+        stop: &CancellationToken,
+    ) {
+        let random = Random::new(Random::seed());
+        let reflector = ReflectorLoop::with_sink(source, sink, options, random);
+        let stop = stop.clone();
+        self.tasks.spawn(async move {
+            stop.run_until_cancelled(reflector.run()).await;
+        });
+    }
+
+    /// Returns an informer of a source that need not be the API of this factory. Each call starts
+    /// an informer of its own, which [`started`](Self::started) does not return. Must be called
+    /// within a tokio runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use opkit_cache::{InformerFactory, ListWatch, Lister, ObjectList, SourceEvent};
+    ///
+    /// fn settings(factory: &InformerFactory) -> Lister<ConfigMap> {
+    ///     let list = || async { Ok(ObjectList { objects: Vec::new(), version: "1".to_owned() }) };
+    ///     let watch = |_version| async { Ok(futures::stream::pending()) };
+    ///     factory.informer_from(ListWatch::new(list, watch))
+    /// }
+    /// ```
+    pub fn informer_from<K: Object>(&self, source: ListWatch<K>) -> Lister<K> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let (codec, mut options) = (Codec::of::<K>(), InformerOptions::default());
+        options.managers.extend(self.managers.iter().cloned());
+        let (mut list, mut client) = (ListOptions::new(), None);
+        if let AnySource::Api {
+            client: api,
+            list: of,
+        } = &source.source
+        {
+            // The server refuses a selector that is not valid.
+            let labels = LabelSelector::parse(&of.label_selector).ok();
+            options.labels = labels.filter(|labels| !labels.is_empty());
+            let fields = FieldSelector::parse(&of.field_selector).ok();
+            options.fields = fields.filter(|fields| !fields.is_empty());
+            (list, client) = ((**of).clone(), Some(api.clone()));
+        }
+        let mut identity = self.identity(&Scope::All, &codec, &options);
+        identity.source = Some(NEXT.fetch_add(1, Ordering::Relaxed));
+        identity.list = list.clone();
+        let parts = options.shards.parts(&[list.namespace.clone()]);
+        let stop = self.stop.child_token();
+        let informer = Informer::new(codec, options, client, parts.len(), stop);
+        let (sinks, stop) = informer.split(parts);
+        for sink in sinks {
+            let (list, format) = (list.clone(), identity.format);
+            let options = ReflectorOptions {
+                list,
+                format,
+                ..Default::default()
+            };
+            match source.source.clone() {
+                AnySource::Api { client, .. } => {
+                    let source = ApiSource::new(client, informer.kind().clone());
+                    self.reflect(source, sink, options, &stop);
+                }
+                AnySource::Functions(functions) => {
+                    self.reflect(FunctionSource::new(functions), sink, options, &stop);
+                }
+            }
+        }
+        self.informers.lock().insert(identity, informer.downgrade());
+        Lister::new(informer)
     }
 
     /// Returns a lister of a running informer of a kind, if there is one. Prefers the informer
@@ -330,6 +409,7 @@ impl InformerFactory {
             store_form: options.form,
             transform: options.transform.as_ref().map(Transform::number),
             memory_budget: options.memory_budget,
+            source: None,
             twin: 0,
         }
     }

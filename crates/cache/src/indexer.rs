@@ -9,12 +9,15 @@ use foldhash::fast::RandomState;
 use opkit_client::{Object, ObjectKey};
 use parking_lot::RwLock;
 
+use crate::ReflectorStore;
+
 type KeyOf<T, K> = dyn Fn(&T) -> K + Send + Sync;
 type ValuesOf<T> = dyn Fn(&T) -> Vec<String> + Send + Sync;
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Thread-safe store with indexes, for any type, that a program fills. client-go's `Indexer`. A
-/// clone is another handle to the same store.
+/// Thread-safe store with indexes, for any type, that a program or a
+/// [`Reflector`](crate::Reflector) fills. client-go's `Indexer`. A clone is another handle to the
+/// same store.
 ///
 /// Objects are shared, not copied. The functions of keys and indexes are called while the store is
 /// locked: they must not use the store.
@@ -338,6 +341,24 @@ impl<T, K: Clone + Eq + Hash> IndexOf<T, K> {
                 }
             }
         }
+    }
+}
+
+impl<T: Object> ReflectorStore<T> for Indexer<T> {
+    fn add(&mut self, object: Arc<T>) {
+        Self::add(self, object);
+    }
+
+    fn update(&mut self, object: Arc<T>) {
+        Self::update(self, object);
+    }
+
+    fn delete(&mut self, key: &ObjectKey, _: Option<Arc<T>>) {
+        Self::delete(self, key);
+    }
+
+    fn replace(&mut self, objects: Vec<Arc<T>>, _: &str) {
+        Self::replace(self, objects);
     }
 }
 

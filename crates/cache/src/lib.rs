@@ -10,6 +10,8 @@
 //!   also be used as a stream, or call a [`Handler`].
 //! - A [`CachedClient`] reads from informers and writes to the API. Reads through the client show
 //!   its writes immediately.
+//! - For a loop of one's own: a [`ListWatch`] of any system, a [`Reflector`] that fills a
+//!   [`ReflectorStore`], an [`Indexer`] that the program fills.
 //! - [`InformerOptions`] configures what is cached and in which form; [`Shards`] split a kind over
 //!   several watches and processes; [`CacheMetrics`] exports Prometheus metrics.
 //!
@@ -26,6 +28,7 @@ mod faults;
 mod index;
 mod indexer;
 mod informer;
+mod list_watch;
 mod listener;
 mod lister;
 mod metrics;
@@ -38,7 +41,9 @@ mod shard;
 #[cfg(test)]
 mod simulate;
 mod sink;
+
 mod store;
+mod store_reflector;
 mod tape;
 mod watch_event;
 mod writer;
@@ -50,6 +55,7 @@ pub use factory::{InformerFactory, Scope};
 pub use index::Index;
 pub use indexer::{Indexer, IndexerError};
 pub use informer::{Informer, Stats};
+pub use list_watch::{ListWatch, ListWatchError, ObjectList, SourceEvent};
 pub use listener::{Event, Handler, Listener};
 pub use lister::{Lister, Selection};
 pub use metrics::CacheMetrics;
@@ -57,5 +63,7 @@ pub use object::{AnyObject, CachedObject, DynamicObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
 pub use shard::{ShardKey, ShardRange, ShardSelector, Shards};
+
+pub use store_reflector::{Reflector, ReflectorStore};
 pub use tape::diff::{FieldChange, ShownValues};
 pub use tape::meta::{Meta, Owner};

@@ -1,28 +1,24 @@
-//! Reflector: lists and watches a collection and writes the objects into a [`Sink`]. The [`Engine`]
-//! decides what to do next; the reflector sends the requests and waits.
+//! Reflector: lists and watches a [`Source`] and writes the objects into a [`Sink`]. The [`Engine`]
+//! decides what to do next; the reflector calls the source and waits.
 
 mod engine;
 mod failure;
 mod page;
+mod source;
 mod text;
 
-use std::time::Duration;
-
-use opkit_client::{Kind, ListOptions, ResponseFormat, RestClient, WatchFrames};
+use opkit_client::{ListOptions, ResponseFormat};
 use opkit_random::Random;
 use tokio::time::Instant;
 
 use self::engine::PAGE;
 pub(crate) use self::engine::{Action, Counters, Engine, Input};
+#[cfg(test)]
 pub(crate) use self::failure::Failure;
 #[cfg(test)]
 pub(crate) use self::page::Page;
+pub(crate) use self::source::{ApiSource, FunctionSource, Source};
 use crate::sink::Sink;
-
-/// Time limit for the server to accept a watch request.
-const WATCH_ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of events that are processed before the task yields to others.
-const EVENTS_PER_YIELD: u32 = 64;
 
 /// Part of a kind that a reflector reads, and the encoding it requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,36 +42,28 @@ impl Default for ReflectorOptions {
     }
 }
 
+/// The async part of a reflector.
 #[derive(Debug)]
-pub(crate) struct Reflector<S> {
-    client: RestClient,
-    kind: Kind,
+pub(crate) struct ReflectorLoop<S, R> {
+    source: R,
     sink: S,
     options: ReflectorOptions,
     engine: Engine,
     origin: Instant,
-    /// Open watch.
-    frames: Option<WatchFrames>,
-    events_in_a_row: u32,
 }
 
-impl<S: Sink> Reflector<S> {
-    pub(crate) fn with_sink(
-        client: RestClient,
-        sink: S,
-        options: ReflectorOptions,
-        random: Random,
-    ) -> Self {
+impl<S: Sink, R: Source> ReflectorLoop<S, R> {
+    pub(crate) fn with_sink(source: R, sink: S, options: ReflectorOptions, random: Random) -> Self {
         let engine = Engine::new(random, options.page_size, options.format.protobuf);
         Self {
-            client,
-            kind: sink.kind().clone(),
+            source,
             sink,
             options,
-            engine,
+            engine: match R::STREAMS_LISTS {
+                true => engine,
+                false => engine.without_streaming_lists(),
+            },
             origin: Instant::now(),
-            frames: None,
-            events_in_a_row: 0,
         }
     }
 
@@ -95,7 +83,8 @@ impl<S: Sink> Reflector<S> {
 
     async fn act(&mut self, action: Action) -> Input {
         let Action::Read { timeout } = action else {
-            self.frames = None;
+            self.source.close();
+            let format = self.format();
             return match action {
                 Action::List {
                     limit,
@@ -106,7 +95,7 @@ impl<S: Sink> Reflector<S> {
                     options.limit = limit;
                     options.continue_token = continue_token;
                     options.resource_version = resource_version;
-                    self.list(&options).await
+                    self.source.list(&options, format).await
                 }
                 Action::Watch {
                     resource_version,
@@ -117,7 +106,7 @@ impl<S: Sink> Reflector<S> {
                     options.resource_version = resource_version;
                     options.watch_timeout = timeout;
                     options.send_initial_events = send_initial_events;
-                    self.watch(&options).await
+                    self.source.watch(&options, format).await
                 }
                 Action::Sleep(delay) => {
                     tokio::time::sleep(delay).await;
@@ -129,58 +118,13 @@ impl<S: Sink> Reflector<S> {
                 }
             };
         };
-        self.next(timeout).await
+        self.source.next(timeout).await
     }
 
     fn format(&self) -> ResponseFormat {
         ResponseFormat {
             protobuf: self.engine.protobuf(),
             ..self.options.format
-        }
-    }
-
-    async fn list(&mut self, options: &ListOptions) -> Input {
-        let response = self.client.list(&self.kind, options, self.format()).await;
-        match response {
-            Ok(response) => Input::Page(response.into()),
-            Err(error) => Input::Failed(Failure::of_request(&error)),
-        }
-    }
-
-    async fn watch(&mut self, options: &ListOptions) -> Input {
-        let watch = self.client.watch(&self.kind, options, self.format());
-        match tokio::time::timeout(WATCH_ACCEPT_TIMEOUT, watch).await {
-            Ok(Ok(frames)) => {
-                let encoding = frames.encoding();
-                self.frames = Some(frames);
-                Input::Accepted(encoding)
-            }
-            Ok(Err(error)) => Input::Failed(Failure::of_request(&error)),
-            Err(_) => Input::Failed(Failure::new(
-                "the server did not accept the watch request within 30 s",
-            )),
-        }
-    }
-
-    async fn next(&mut self, timeout: Duration) -> Input {
-        let Some(frames) = &mut self.frames else {
-            return Input::Failed(Failure::new("no watch is open"));
-        };
-        // Buffered events need no timer.
-        self.events_in_a_row = self.events_in_a_row.saturating_add(1);
-        if self.events_in_a_row >= EVENTS_PER_YIELD {
-            self.events_in_a_row = 0;
-            tokio::task::yield_now().await;
-        }
-        let event = match frames.buffered() {
-            Some(event) => Ok(Some(event)),
-            None => tokio::time::timeout(timeout, frames.next()).await,
-        };
-        match event {
-            Ok(Some(Ok(event))) => Input::Event(event),
-            Ok(Some(Err(error))) => Input::Failed(Failure::of_request(&error)),
-            Ok(None) => Input::Ended,
-            Err(_) => Input::Silent,
         }
     }
 }

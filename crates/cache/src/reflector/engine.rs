@@ -1,6 +1,6 @@
 //! State machine of a reflector: processes what was received and returns what to do next. The state
-//! machine has no clock and does no I/O; [`Reflector`](super::Reflector) sends the requests and
-//! waits.
+//! machine has no clock and does no I/O; [`ReflectorLoop`](super::ReflectorLoop) calls the source
+//! and waits.
 //!
 //! The rules follow client-go (`tools/cache/reflector.go`). A list is streamed by the watch that
 //! continues after it. A server that does not support streaming lists is listed in pages from then
@@ -159,6 +159,14 @@ impl Engine {
             internal_since: None,
             state: State::Unlisted,
             counters: Counters::default(),
+        }
+    }
+
+    /// Lists in pages only, for a source that has no streaming lists.
+    pub(crate) fn without_streaming_lists(self) -> Self {
+        Self {
+            streams: false,
+            ..self
         }
     }
 

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
+use opkit_client::RestClient;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
