@@ -11,7 +11,7 @@
 //! - A [`CachedClient`] reads from informers and writes to the API. Reads through the client show
 //!   its writes immediately.
 //! - For a loop of one's own: a [`ListWatch`] of any system, a [`Reflector`] that fills a
-//!   [`ReflectorStore`], an [`Indexer`] that the program fills.
+//!   [`ReflectorStore`], an [`Indexer`] that the program fills, a [`DeltaQueue`] of changes.
 //! - [`InformerOptions`] configures what is cached and in which form; [`Shards`] split a kind over
 //!   several watches and processes; [`CacheMetrics`] exports Prometheus metrics.
 //!
@@ -21,6 +21,7 @@
 mod backoff;
 mod cached_client;
 mod delta;
+mod delta_queue;
 mod error;
 mod factory;
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod writer;
 
 pub use cached_client::CachedClient;
 pub use delta::{Change, Delta, LastState, Step};
+pub use delta_queue::{DeltaQueue, ObjectDelta, PoppedDeltas};
 pub use error::{CacheReadError, FetchError, ObjectError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;

@@ -20,7 +20,8 @@ use crate::reflector::{
 };
 use crate::sink::{HeadError, Raw, Sink};
 
-/// Store that a [`Reflector`] fills; implemented by the user and by [`Indexer`](crate::Indexer). All methods are called in order from one task, and should not
+/// Store that a [`Reflector`] fills; implemented by the user, by [`Indexer`](crate::Indexer) and by
+/// [`DeltaQueue`](crate::DeltaQueue). All methods are called in order from one task, and should not
 /// block.
 pub trait ReflectorStore<K>: Send + 'static {
     /// Adds an object that the store does not have.
