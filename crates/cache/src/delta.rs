@@ -211,7 +211,7 @@ impl Delta {
 /// object. So the queue is never full: its length is at most the number of objects that existed
 /// since the queue was last empty.
 #[derive(Debug, Default)]
-pub(crate) struct DeltaQueue {
+pub(crate) struct PendingDeltas {
     deltas: VecDeque<Delta>,
     /// Sequence number of the pending delta of each object. The first delta in the queue has the
     /// number `popped`.
@@ -219,7 +219,7 @@ pub(crate) struct DeltaQueue {
     popped: u64,
 }
 
-impl DeltaQueue {
+impl PendingDeltas {
     pub(crate) fn push(&mut self, delta: Delta) {
         let waiting = self.by_key.get(&delta.key).and_then(|number| {
             let place = usize::try_from(number.checked_sub(self.popped)?).ok()?;

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::delta::DeltaQueue;
+use crate::delta::PendingDeltas;
 use crate::{Delta, Informer, Step, Stored};
 
 /// Event that a [`Listener`] receives.
@@ -260,7 +260,7 @@ impl Mailbox {
 
 #[derive(Debug, Default)]
 struct Pending {
-    queue: DeltaQueue,
+    queue: PendingDeltas,
     synced: Synced,
 }
 

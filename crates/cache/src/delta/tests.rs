@@ -32,7 +32,7 @@ fn delta(change: Change, old: Option<Stored>, new: Option<Stored>) -> Delta {
 
 /// Checks the result of coalescing deltas of one object.
 fn check(deltas: Vec<Delta>, change: Change, old: u64, new: u64) {
-    let mut queue = DeltaQueue::default();
+    let mut queue = PendingDeltas::default();
     deltas.into_iter().for_each(|delta| queue.push(delta));
     assert_eq!(queue.len(), 1);
     let delta = queue.pop().unwrap();
@@ -84,7 +84,7 @@ fn changes_of_one_object_become_one() {
 
 #[test]
 fn objects_come_in_the_order_of_their_first_change() {
-    let mut queue = DeltaQueue::default();
+    let mut queue = PendingDeltas::default();
     for name in ["a", "b", "a", "c", "b"] {
         let mut delta = delta(Change::Updated, at("1"), at("2"));
         delta.key = name.into();
@@ -105,7 +105,7 @@ fn objects_come_in_the_order_of_their_first_change() {
 
 #[test]
 fn an_object_created_and_deleted_unseen_is_delivered() {
-    let mut queue = DeltaQueue::default();
+    let mut queue = PendingDeltas::default();
     queue.push(delta(Change::Updated, object("1", "x"), object("2", "y")));
     for _ in 0..100 {
         queue.push(delta(Change::Updated, object("2", "y"), object("3", "x")));
@@ -123,7 +123,7 @@ fn an_object_created_and_deleted_unseen_is_delivered() {
 
 #[test]
 fn only_a_few_versions_in_between_are_kept() {
-    let mut queue = DeltaQueue::default();
+    let mut queue = PendingDeltas::default();
     for n in 0..100 {
         queue.push(delta(Change::Added, None, object("1", &n.to_string())));
     }
@@ -133,7 +133,7 @@ fn only_a_few_versions_in_between_are_kept() {
 /// Returns the steps of a delta, as `created 1`, `updated 1>2?` (`?`: not the next version),
 /// `deleted 2` (`?`: possibly not the last state).
 fn steps(deltas: Vec<Delta>) -> Vec<String> {
-    let mut queue = DeltaQueue::default();
+    let mut queue = PendingDeltas::default();
     deltas.into_iter().for_each(|delta| queue.push(delta));
     let sure = |is_sure: bool| if is_sure { "" } else { "?" };
     let mut steps = Vec::new();
