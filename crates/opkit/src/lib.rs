@@ -94,6 +94,23 @@
 //! | check CRDs and samples without a control plane | `testing::check` (feature `test`) |
 //! | print CRDs and roles | the binary's `manifests` |
 //!
+//! # Parts for a loop of one's own
+//!
+//! A program without an [`Operator`] can use the parts that opkit consists of, alone or together;
+//! [`guides::cache`] has an example of each, and the repository's example `hand-written-controller`
+//! is a controller that consists of them.
+//!
+//! | part | type | in client-go |
+//! |---|---|---|
+//! | list and watch the API, or any two functions | [`cache::ListWatch`] | `ListWatch` |
+//! | keep a store of one's own in step | [`cache::Reflector`], [`cache::ReflectorStore`] | `Reflector`, `Store` |
+//! | store with indexes that the program fills | [`cache::Indexer`] | `Indexer` |
+//! | changes, compressed per key | [`cache::DeltaQueue`] | `DeltaFIFO` |
+//! | shared informers, listers, handlers | [`cache::InformerFactory`], [`cache::Lister`], [`cache::Listener`] | `SharedInformerFactory`, listers |
+//! | queue without duplicates, rate limiters | [`workqueue::Queue`], [`workqueue::RateLimiter`] | `workqueue` |
+//! | leader election | [`leaderelection::LeaderElector`] | `leaderelection` |
+//! | events | [`events::event_recorder`] | `record.EventBroadcaster` |
+//!
 //! The documentation of each method states its guarantees.
 //!
 //! # Features
@@ -229,6 +246,8 @@ pub use opkit_derive::{kind, main, reconcile, schema, status, test, version};
 pub use opkit_events::EventType;
 pub use opkit_operator::{Operator, PolicyRule, clap};
 pub use opkit_webhook::{Admission, AdmissionRequest, Webhook, WebhookContext};
+/// The work queue, its rate limiters and metrics, for a loop of one's own.
+pub use opkit_workqueue as workqueue;
 
 pub use schemars;
 pub use serde;
@@ -250,14 +269,20 @@ pub mod controller {
     };
 }
 
-/// Events that an operator records on objects.
+/// Events that an operator records on objects, and the poster of a program without an operator.
 pub mod events {
-    pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
+    pub use opkit_events::{
+        EventApi, EventMetrics, EventPoster, EventRecorder, EventType, ObjectReference, Reporter,
+        event_recorder,
+    };
 }
 
-/// Leader election among the replicas of an operator.
+/// Leader election among the replicas of an operator, or of a program without one.
 pub mod leaderelection {
-    pub use opkit_leaderelection::{LeaderElectionOptions, Leadership};
+    pub use opkit_leaderelection::{
+        LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
+        LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
+    };
 }
 
 /// Registry of metrics, and counters, gauges and histograms with labels.
@@ -270,7 +295,7 @@ pub mod metrics {
 pub mod operator {
     pub use opkit_controller::{
         AnyRunnable, Kinds, ManagerError, MissingPermissions, Permission, RunContext, Runnable,
-        StateContext,
+        StateContext, until_signal,
     };
     pub use opkit_operator::{
         CancellationToken, FailedReconcile, MakeState, MakeStateWith, ObjectName, Operator,

@@ -33,6 +33,8 @@ mod leaderelection;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod resync;
 #[cfg(test)]
 mod retries;
