@@ -2,6 +2,7 @@
 
 mod bucket;
 mod catalog;
+mod hand_written;
 mod namespace;
 mod permissions;
 mod plan;
@@ -10,6 +11,7 @@ mod shop;
 
 use bucket_operator::Bucket;
 use catalog_operator::Product;
+use hand_written_controller::Foo;
 use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -148,6 +150,8 @@ async fn samples_are_accepted(plane: ControlPlane) -> opkit::Result {
     check::<Shop>(&plane, shop_operator::operator(), "shop-one").await?;
     check::<Bucket>(&plane, bucket_operator::operator(), "bucket-one").await?;
     check::<Product>(&plane, catalog_operator::operator(), "product-one").await?;
+    let hand_written = Operator::new("hand-written-controller").crd::<Foo>();
+    check::<Foo>(&plane, hand_written, "foo-one").await?;
     check::<SecretCopy>(&plane, secret_operator::operator(), "shared").await?;
     check::<Namespace>(&plane, namespace_operator::operator(), "team-red").await
 }
