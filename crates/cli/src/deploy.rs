@@ -10,13 +10,13 @@ mod release;
 mod run;
 mod test;
 
-pub(crate) use cluster::{ClusterArgs, is_local, show};
+pub(crate) use cluster::{is_local, show};
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
 pub(crate) use operator::{BuiltOperator, OperatorArgs, RenderArgs};
 pub(crate) use progress::Printer;
 pub(crate) use release::{DeployArgs, UndeployArgs, release};
-pub(crate) use run::{RunArgs, environment, refuse_stored_versions};
+pub(crate) use run::{RunArgs, refuse_stored_versions};
 pub(crate) use test::TestArgs;
 
 /// Format of a result for scripts.

@@ -27,8 +27,8 @@ use opkit_apiserver::Options;
 use tokio::time::Instant;
 
 use crate::ControlPlaneArgs;
+use crate::connection::ClusterArgs;
 use crate::control_plane::ControlPlane;
-use crate::deploy::ClusterArgs;
 use crate::signals::StopSignals;
 use identity::OperatorIdentity;
 use package::Package;
@@ -77,10 +77,7 @@ pub(crate) async fn run(
     let mut view = View::new(&package.name);
     let target = match on.on_cluster {
         true => {
-            let args = ClusterArgs {
-                kubeconfig: on.kubeconfig,
-                context: on.context,
-            };
+            let args = ClusterArgs::of_context(on.kubeconfig, on.context);
             let cluster = args.connect().await?;
             Target::Cluster(Box::new(OnCluster { cluster, args }))
         }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use opkit_doctor::{Doctor, Facts, OperatorManifests};
 
-use crate::deploy::{
-    BuiltOperator, ClusterArgs, OperatorArgs, OutputFormat, Printer, RenderArgs, print,
-};
+use crate::connection::ClusterArgs;
+use crate::deploy::{BuiltOperator, OperatorArgs, OutputFormat, Printer, RenderArgs, print};
 use crate::exit::Unsuccessful;
 use crate::output;
 

@@ -4,6 +4,7 @@
 //! shows their activity.
 
 mod cluster;
+mod connection;
 mod control_plane;
 mod crd;
 mod deploy;

@@ -1,13 +1,13 @@
 //! `opkit migrate storage`: rewrites the stored objects of a kind in its storage version.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use opkit_client::{MigrationOptions, MigrationProgress, RestMapper, StorageMigration};
 use tokio::time::Instant;
 
+use crate::connection::ClusterArgs;
 use crate::output;
 use crate::signals::StopSignals;
 
@@ -50,9 +50,8 @@ pub(crate) struct Args {
         requires = "by_cluster"
     )]
     timeout: u64,
-    /// Path of the kubeconfig [default: KUBECONFIG, the pod's service account, ~/.kube/config]
-    #[arg(long, value_name = "PATH")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 impl MigrateCommand {
@@ -63,7 +62,7 @@ impl MigrateCommand {
 }
 
 async fn storage(args: &Args) -> Result<()> {
-    let client = opkit_client::connect(args.kubeconfig.as_deref()).await?;
+    let client = args.cluster.connect().await?.client;
     let mapper = RestMapper::new(client.clone());
     let kind = mapper.resource(&args.resource).await?.kind();
     if kind.group.is_empty() {

@@ -9,8 +9,9 @@ use opkit_debug::OperatorPlan;
 use opkit_deploy::{Deployer, Plan};
 use serde::Serialize;
 
+use crate::connection::ClusterArgs;
 use crate::deploy::{
-    ClusterArgs, OperatorArgs, OutputFormat, Printer, RenderArgs, is_local, print, release, show,
+    OperatorArgs, OutputFormat, Printer, RenderArgs, is_local, print, release, show,
 };
 use crate::{exit, output};
 

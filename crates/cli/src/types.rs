@@ -11,8 +11,9 @@ use opkit_client::{DynamicClient, Kind, ListOptions};
 use opkit_scaffold::{CrdTypes, GeneratedTypes};
 use serde_json::Value;
 
+use crate::connection::ClusterArgs;
 use crate::crd;
-use crate::deploy::{ClusterArgs, Printer};
+use crate::deploy::Printer;
 use crate::output;
 
 /// Commands that generate types.

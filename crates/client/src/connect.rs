@@ -3,12 +3,17 @@
 //! `~/.kube/config`.
 
 mod kubeconfig;
+mod proxy;
+mod resolve;
+mod selection;
 
 use std::path::{Path, PathBuf};
 
-use kube::config::{AuthInfo, KubeConfigOptions};
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use kube::{Client, Config};
 
+use self::resolve::Parts;
+pub use self::selection::{ClusterSelection, SelectedCluster};
 use crate::ClientOptions;
 
 /// The reason why no client can be created. Each message is one sentence that names the file or the
@@ -24,6 +29,12 @@ pub enum ConnectError {
         /// The I/O error.
         #[source]
         cause: std::io::Error,
+    },
+    /// `KUBECONFIG` has only files that do not exist.
+    #[error("no file in KUBECONFIG exists: {}", paths.display())]
+    NoFile {
+        /// The value of `KUBECONFIG`.
+        paths: PathBuf,
     },
     /// The kubeconfig was read, but does not define a usable cluster.
     #[error("cannot use the kubeconfig {path}: {}", first_line(cause.as_ref()))]
@@ -80,7 +91,11 @@ pub async fn connect_with(
     kubeconfig: Option<&Path>,
     options: ClientOptions,
 ) -> Result<(Client, String), ConnectError> {
-    let (config, _) = find(kubeconfig, None).await?;
+    let selection = ClusterSelection {
+        kubeconfig: kubeconfig.map(Path::to_owned),
+        ..ClusterSelection::default()
+    };
+    let (config, _) = find(&selection)?;
     let server = config.cluster_url.to_string();
     Ok((options.client(config)?, server))
 }
@@ -97,7 +112,7 @@ pub async fn connect_with_token(
     token: String,
     options: ClientOptions,
 ) -> Result<Client, ConnectError> {
-    let (mut config, _) = find(None, None).await?;
+    let (mut config, _) = find(&ClusterSelection::default())?;
     config.auth_info = AuthInfo {
         token: Some(token.into()),
         ..AuthInfo::default()
@@ -105,111 +120,68 @@ pub async fn connect_with_token(
     options.client(config)
 }
 
-/// A cluster that a user selects, as with the flags `--kubeconfig` and `--context` of kubectl.
-///
-/// # Examples
-/// ```
-/// use opkit_client::ClusterSelection;
-/// let mut selection = ClusterSelection::default();
-/// selection.context = Some("staging".to_owned());
-/// assert_eq!(selection.kubeconfig, None);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct ClusterSelection {
-    /// Path of the kubeconfig; `None` for the first configuration that exists, as in [`connect`].
-    pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig; `None` for the current one.
-    pub context: Option<String>,
-}
-
-impl ClusterSelection {
-    /// Creates a client with `options` for the selected cluster. Sends no request.
-    ///
-    /// # Errors
-    /// Same as [`connect`], and [`ConnectError::Use`] if there is no such context.
-    ///
-    /// # Cancel safety
-    /// May be dropped at any time.
-    pub async fn connect(&self, options: ClientOptions) -> Result<SelectedCluster, ConnectError> {
-        let (config, context) = find(self.kubeconfig.as_deref(), self.context.clone()).await?;
-        Ok(SelectedCluster {
-            server: config.cluster_url.to_string(),
-            namespace: config.default_namespace.clone(),
-            client: options.client(config)?,
-            context,
-        })
-    }
-}
-
-/// Client of a selected cluster, and the names under which the user knows the cluster.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct SelectedCluster {
-    /// The client.
-    pub client: Client,
-    /// URL of the server.
-    pub server: String,
-    /// Namespace of the context.
-    pub namespace: String,
-    /// Name of the context; `None` in a pod.
-    pub context: Option<String>,
-}
-
-impl std::fmt::Debug for SelectedCluster {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SelectedCluster")
-            .field("server", &self.server)
-            .field("context", &self.context)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Returns the selected configuration, and the name of its context.
-async fn find(
-    explicit: Option<&Path>,
-    context: Option<String>,
-) -> Result<(Config, Option<String>), ConnectError> {
-    if let Some(path) = explicit {
-        return read(&[path.to_owned()], context).await;
+fn find(selection: &ClusterSelection) -> Result<(Config, Option<String>), ConnectError> {
+    let is_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let is_pod = is_pod && selection.kubeconfig.is_none() && files_of_environment().is_empty();
+    if is_pod && !selection.names_part_of_kubeconfig() {
+        return Ok((in_pod(selection)?, None));
     }
-    let paths = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let files = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
-    let files: Vec<PathBuf> = files.collect();
+    let (kubeconfig, path) = load(selection)?;
+    let config = resolve::select(kubeconfig, selection)
+        .and_then(|(parts, context)| Ok((resolve::resolve(parts, selection)?, context)));
+    config.map_err(|cause| unusable(&path, cause))
+}
+
+/// Returns the merged kubeconfig, and its path or paths for error messages.
+fn load(selection: &ClusterSelection) -> Result<(Kubeconfig, PathBuf), ConnectError> {
+    if let Some(path) = &selection.kubeconfig {
+        return Ok((kubeconfig::read(path)?, path.clone()));
+    }
+    let files = files_of_environment();
     if !files.is_empty() {
-        return read(&files, context).await;
-    }
-    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        let config = Config::incluster().map_err(ConnectError::InCluster)?;
-        return Ok((config, None));
+        let paths = std::env::join_paths(&files).unwrap_or_default();
+        return Ok((kubeconfig::read_all(&files)?, paths.into()));
     }
     let home = std::env::home_dir().map(|home| home.join(".kube/config"));
     match home {
-        Some(path) if path.exists() => read(&[path], context).await,
+        Some(path) if path.exists() => Ok((kubeconfig::read(&path)?, path)),
+        // The flags alone can be sufficient.
+        _ if selection.server.is_some() => Ok((Kubeconfig::default(), "of the flags".into())),
         _ => Err(ConnectError::NotConfigured),
     }
 }
 
-/// Reads and merges kubeconfig files, and resolves a context, or the current one.
-async fn read(
-    files: &[PathBuf],
-    context: Option<String>,
-) -> Result<(Config, Option<String>), ConnectError> {
-    let kubeconfig = kubeconfig::read(files.iter().map(PathBuf::as_path))?;
-    let name = context.clone().or(kubeconfig.current_context.clone());
-    let options = KubeConfigOptions {
-        context,
-        ..KubeConfigOptions::default()
-    };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let config = config.map_err(|cause| ConnectError::Use {
-        path: std::env::join_paths(files)
-            .unwrap_or_default()
-            .display()
-            .to_string(),
+/// Returns the paths in `KUBECONFIG`.
+fn files_of_environment() -> Vec<PathBuf> {
+    let paths = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let files = std::env::split_paths(&paths);
+    files.filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+fn unusable(path: &Path, cause: resolve::ResolveError) -> ConnectError {
+    ConnectError::Use {
+        path: path.display().to_string(),
         cause: cause.into(),
-    })?;
-    Ok((config, name))
+    }
+}
+
+/// Returns the configuration of the pod's service account.
+fn in_pod(selection: &ClusterSelection) -> Result<Config, ConnectError> {
+    let found = Config::incluster().map_err(ConnectError::InCluster)?;
+    let path = |path: PathBuf| path.to_string_lossy().into_owned();
+    let parts = Parts {
+        cluster: Cluster {
+            server: Some(found.cluster_url.to_string()),
+            certificate_authority: found.root_cert_file.map(path),
+            ..Cluster::default()
+        },
+        user: found.auth_info,
+        namespace: Some(found.default_namespace),
+        user_name: "the pod's service account".to_owned(),
+    };
+    let config = resolve::resolve(parts, selection);
+    config.map_err(|cause| unusable(Path::new("of the pod's service account"), cause))
 }
 
 /// Returns the first line of the error. A YAML error has the problem and its position in the first

@@ -2,10 +2,10 @@
 //! or a user's own [`kube::Api`] sends the request.
 //!
 //! The layers, outermost first: base URL, decompression, user agent, warnings, metrics, rate limit,
-//! retries, the [effect seam](crate::Seam) if one is installed, credentials, the last check of a
-//! [fence](crate::Fence), the connections. [`ClientOptions::layer`] puts the layers from
-//! decompression to the fence, without credentials, around any other service, such as an API server
-//! in the same process.
+//! retries, the time limit, the [effect seam](crate::Seam) if one is installed, credentials, the
+//! last check of a [fence](crate::Fence), the connections. [`ClientOptions::layer`] puts the layers
+//! from decompression to the fence, without credentials, around any other service, such as an API
+//! server in the same process.
 //!
 //! Over TLS, connections use HTTP/2 if the server supports it, as in client-go. All requests,
 //! watches included, share these connections. Requests that upgrade to another protocol (exec,
@@ -20,10 +20,12 @@ mod metrics;
 mod middleware;
 mod ratelimit;
 mod retry;
+mod timeout;
 mod warnings;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderValue, Request, header};
 use kube::client::{Body, ConfigExt};
@@ -40,6 +42,7 @@ use self::ratelimit::Limiter;
 pub use self::ratelimit::RateLimit;
 use self::retry::Retry;
 pub use self::retry::RetryOptions;
+use self::timeout::Timeout;
 use self::warnings::ReportWarnings;
 pub use self::warnings::{Warning, Warnings};
 use crate::fence::LastCheck;
@@ -74,6 +77,9 @@ pub struct ClientOptions {
     pub rate_limit: Option<RateLimit>,
     /// Rules for retrying a request.
     pub retry: RetryOptions,
+    /// Time limit of each attempt to send a request, including the whole response. `None` sets no
+    /// limit: opkit's clients limit each request to 60 s, and watches not at all.
+    pub request_timeout: Option<Duration>,
     /// Whether the server may compress responses. Responses to watches are never compressed. A
     /// kubeconfig with `disable-compression` overrides this setting.
     pub gzip: bool,
@@ -95,6 +101,7 @@ impl Default for ClientOptions {
         Self {
             rate_limit: None,
             retry: RetryOptions::default(),
+            request_timeout: None,
             gzip: true,
             http2: true,
             metrics: Metrics::default(),
@@ -171,6 +178,10 @@ impl ClientOptions {
                 self.metrics.clone(),
             )))
             .layer(MiddlewareLayer(CountAttempt(self.metrics)))
+            .option_layer(
+                self.request_timeout
+                    .map(|limit| MiddlewareLayer(Timeout(limit))),
+            )
             .service(service);
         let service = service.map_err(BoxError::from);
         let service = service.map_request(move |mut request: Request<Body>| {

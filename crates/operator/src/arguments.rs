@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use opkit_apimachinery::names::check_dns_subdomain;
+use opkit_client::{ClientOptions, ClusterSelection, ConnectError, SelectedCluster};
 
 use crate::operator::{WEBHOOK_PORT, check_host};
 
@@ -49,6 +50,10 @@ pub(crate) struct Flags {
     /// Kubeconfig of the cluster [default: KUBECONFIG, the pod's service account, ~/.kube/config]
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
 
     /// Namespaces to watch, separated by commas [default: the namespaces that the operator
     /// declares, its own if it is limited to one, or all]
@@ -149,6 +154,19 @@ pub(crate) struct Flags {
     /// only names and paths of fields, and numbers of the status]
     #[arg(long)]
     pub(crate) record_values: bool,
+}
+
+impl Flags {
+    /// Creates a client with `options` for the cluster that the flags select.
+    pub(crate) async fn connect(
+        &self,
+        options: ClientOptions,
+    ) -> Result<SelectedCluster, ConnectError> {
+        let mut selection = ClusterSelection::default();
+        selection.kubeconfig.clone_from(&self.kubeconfig);
+        selection.context.clone_from(&self.context);
+        selection.connect(options).await
+    }
 }
 
 /// Address that a server listens on; `None` turns the server off.

@@ -1,5 +1,6 @@
 //! Clients, discovery, the HTTP stack and the seam.
 
+mod connections;
 mod defaults;
 mod discovery;
 mod dynamic;

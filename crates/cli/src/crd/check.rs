@@ -7,7 +7,8 @@ use opkit_crds::{ObjectCheck, StoredObjects, Upgrade, common_version, compare, r
 use serde_json::{Value, json};
 
 use super::source::{Against, NewArgs};
-use crate::deploy::{ClusterArgs, OutputFormat, print};
+use crate::connection::ClusterArgs;
+use crate::deploy::{OutputFormat, print};
 use crate::exit::Unsuccessful;
 use crate::output;
 

@@ -1,32 +1,9 @@
 //! The cluster that a command works on.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
-use opkit_client::{ClientOptions, ClusterSelection, SelectedCluster};
+use opkit_client::SelectedCluster;
 
 use super::progress::Printer;
-
-/// Flags that select the cluster, with the names of kubectl.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct ClusterArgs {
-    /// Path of the kubeconfig [default: KUBECONFIG, the pod's service account, ~/.kube/config]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: the current one]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
-}
-
-impl ClusterArgs {
-    /// Creates a client of the cluster. Sends no request.
-    pub(crate) async fn connect(&self) -> Result<SelectedCluster> {
-        let mut selection = ClusterSelection::default();
-        selection.kubeconfig.clone_from(&self.kubeconfig);
-        selection.context.clone_from(&self.context);
-        Ok(selection.connect(ClientOptions::default()).await?)
-    }
-}
 
 /// Prints the name, the address and the version of the cluster, and thereby checks that it can be
 /// reached.

@@ -5,10 +5,11 @@ use opkit_deploy::{Change, Deployer};
 use opkit_manifests::{Part, Settings};
 use serde_json::{Value, json};
 
-use super::cluster::{ClusterArgs, show};
+use super::cluster::show;
 use super::operator::{OperatorArgs, is_for_script};
 use super::progress::Printer;
 use super::{OutputFormat, print};
+use crate::connection::ClusterArgs;
 
 /// CRDs to install, and the cluster.
 #[derive(Debug, clap::Args)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use opkit_deploy::{Deployed, Deployer, Release};
 
-use super::cluster::{ClusterArgs, is_local, show};
+use super::cluster::{is_local, show};
 use super::operator::{BuiltOperator, OperatorArgs, RenderArgs, is_for_script};
 use super::progress::Printer;
 use super::{OutputFormat, image, print};
+use crate::connection::ClusterArgs;
 
 /// What is deployed, and the cluster.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,6 @@
 //! `opkit run`: the operator as a process on this machine, against a cluster.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
@@ -11,9 +9,10 @@ use opkit_client::{Client, SelectedCluster};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
-use super::cluster::{ClusterArgs, show};
+use super::cluster::show;
 use super::operator::{BuiltOperator, OperatorArgs};
 use super::progress::Printer;
+use crate::connection::ClusterArgs;
 use crate::signals::StopSignals;
 
 /// Operator to run, and the cluster.
@@ -51,7 +50,7 @@ impl RunArgs {
             printer.line("webhooks", text);
         }
         let mut command = Command::new(&built.executable);
-        let (flags, kubeconfig) = environment(&self.cluster)?;
+        let (flags, kubeconfig) = self.cluster.environment()?;
         command.arg("run").args(flags);
         if let Some(kubeconfig) = kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
@@ -137,33 +136,4 @@ pub(crate) fn refuse_stored_versions(
         );
     }
     Ok(())
-}
-
-/// Returns the flags of the operator and the value of `KUBECONFIG` that select the cluster.
-pub(crate) fn environment(cluster: &ClusterArgs) -> Result<(Vec<OsString>, Option<OsString>)> {
-    let kubeconfig = cluster.kubeconfig.as_deref();
-    Ok(match (&cluster.context, kubeconfig) {
-        (Some(context), _) => (Vec::new(), Some(with_context(context, kubeconfig)?)),
-        (None, Some(path)) => (vec!["--kubeconfig".into(), path.into()], None),
-        (None, None) => (Vec::new(), None),
-    })
-}
-
-/// Returns a value of `KUBECONFIG` that selects a context. Kubeconfigs are merged, and the first
-/// one that sets a value wins, so a small file with only the name of the context comes first. No
-/// credential is copied.
-fn with_context(context: &str, kubeconfig: Option<&Path>) -> Result<OsString> {
-    let path = Path::new(".opkit/context.kubeconfig");
-    let content = serde_json::json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": context,
-    });
-    fs::create_dir_all(".opkit")
-        .and_then(|()| fs::write(path, content.to_string()))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    let chosen = kubeconfig.map(|path| path.as_os_str().to_owned());
-    let variable = || std::env::var_os("KUBECONFIG").filter(|it| !it.is_empty());
-    let home = || std::env::home_dir().map(|home| home.join(".kube/config").into_os_string());
-    let rest = chosen.or_else(variable).or_else(home).unwrap_or_default();
-    let all = std::iter::once(path.to_owned()).chain(std::env::split_paths(&rest));
-    Ok(std::env::join_paths(all)?)
 }

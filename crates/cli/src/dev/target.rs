@@ -11,8 +11,9 @@ use super::identity::OperatorIdentity;
 use super::install::Installer;
 use super::view::View;
 use super::webhooks::DevWebhooks;
+use crate::connection::ClusterArgs;
 use crate::control_plane::ControlPlane;
-use crate::deploy::{ClusterArgs, environment, refuse_stored_versions};
+use crate::deploy::refuse_stored_versions;
 use crate::output;
 
 /// Directory of the operator's log and address while it works on a cluster.
@@ -163,7 +164,7 @@ impl Target {
             }
             Self::Cluster(on) => {
                 std::fs::create_dir_all(DIRECTORY)?;
-                let (mut arguments, kubeconfig) = environment(&on.args)?;
+                let (mut arguments, kubeconfig) = on.args.environment()?;
                 // The API server cannot reach webhooks on this machine.
                 arguments.extend(["--webhook-port".into(), "0".into()]);
                 Ok(Connection {

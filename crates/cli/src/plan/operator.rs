@@ -9,7 +9,7 @@ use opkit_deploy::{Change, ObjectChange, Plan};
 use tokio::process::Command;
 
 use super::PlanArgs;
-use crate::deploy::{BuiltOperator, environment};
+use crate::deploy::BuiltOperator;
 
 /// Returns the plan of the operator. `cluster` is what its deployment would change before.
 pub(super) async fn plan(
@@ -21,7 +21,7 @@ pub(super) async fn plan(
         return Ok(OperatorPlan::refused(reason));
     }
     let mut command = Command::new(&built.executable);
-    let (flags, kubeconfig) = environment(&args.cluster)?;
+    let (flags, kubeconfig) = args.cluster.environment()?;
     command
         .arg("plan")
         .args(flags)

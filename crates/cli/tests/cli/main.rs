@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
+mod connection;
 mod crd;
 mod deploy;
 mod dev;

@@ -14,7 +14,7 @@ use super::*;
 const CRD: &str = "robots.fleet.opkit.dev";
 
 /// Returns the CRD with three versions, of which `storage` is the storage version.
-fn crd(storage: &str) -> CustomResourceDefinition {
+pub(super) fn crd(storage: &str) -> CustomResourceDefinition {
     let versions = ["v1", "v1beta1", "v1alpha1"].map(|name| {
         json!({
             "name": name, "served": true, "storage": name == storage,
@@ -35,14 +35,14 @@ fn crd(storage: &str) -> CustomResourceDefinition {
 }
 
 /// Control plane in a process of its own, with stored robots.
-struct Plane {
-    root: TempDir,
+pub(super) struct Plane {
+    pub(super) root: TempDir,
     _child: Killed,
-    client: kube::Client,
+    pub(super) client: kube::Client,
 }
 
 impl Plane {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let root = TempDir::new().unwrap();
         let mut up = opkit(root.path());
         up.args(["cluster", "up", "--no-controllers"]);
@@ -56,7 +56,7 @@ impl Plane {
         }
     }
 
-    fn crds(&self) -> Api<CustomResourceDefinition> {
+    pub(super) fn crds(&self) -> Api<CustomResourceDefinition> {
         Api::all(self.client.clone())
     }
 

@@ -102,3 +102,26 @@ fn http2_is_off_by_default() {
     assert!(!RunOptions::from(parsed(&[]).flags).enable_http2);
     assert!(RunOptions::from(parsed(&["--enable-http2"]).flags).enable_http2);
 }
+
+#[tokio::test]
+async fn a_kubeconfig_and_a_context_select_the_cluster() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text = "{current-context: a, \
+                contexts: [{name: a, context: {cluster: a}}, {name: b, context: {cluster: b}}], \
+                clusters: [{name: a, cluster: {server: 'https://a'}}, \
+                           {name: b, cluster: {server: 'https://b'}}]}";
+    std::fs::write(file.path(), text).unwrap();
+    let path = format!("--kubeconfig={}", file.path().display());
+    for (flag, expected) in [("--context=a", Ok("https://a/")), ("--context=x", Err(()))] {
+        let flags = parsed(&[&path, "run", flag]).flags;
+        let cluster = flags.connect(ClientOptions::default()).await;
+        match expected {
+            Ok(server) => assert_eq!(cluster.unwrap().server, server),
+            Err(()) => {
+                let error = cluster.unwrap_err().to_string();
+                let expected = r#"there is no context "x" (--context); the contexts are a, b"#;
+                assert!(error.ends_with(expected), "{error}");
+            }
+        }
+    }
+}

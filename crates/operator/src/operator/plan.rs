@@ -5,7 +5,7 @@ mod changes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use opkit_client::{ClientOptions, Seam, connect_with};
+use opkit_client::{ClientOptions, Seam};
 use opkit_controller::{Manager, Reconciled, Result, until_signal};
 use opkit_debug::{FailedReconcile, ObjectName, OperatorPlan, ReconciledKind};
 use tokio_util::sync::CancellationToken;
@@ -114,9 +114,8 @@ impl Operator {
         if let Some(reason) = self.reason_not_to_plan() {
             return Ok(OperatorPlan::refused(reason));
         }
-        let kubeconfig = flags.kubeconfig.clone();
-        let connected = connect_with(kubeconfig.as_deref(), ClientOptions::default()).await;
-        let (client, _) = connected.map_err(OperatorError::Connect)?;
+        let connected = flags.connect(ClientOptions::default()).await;
+        let client = connected.map_err(OperatorError::Connect)?.client;
         let options = RunOptions::from(flags);
         until_signal(|stop| self.plan_with(client, options, args, stop)).await
     }

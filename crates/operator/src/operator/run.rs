@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_client::{ClientOptions, RestMapper, pod_namespace};
+use opkit_client::{ClientOptions, RestMapper, SelectedCluster, pod_namespace};
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
@@ -237,8 +237,8 @@ impl Operator {
         let sending = ClientOptions::default();
         let metrics = MetricsRegistry::default();
         sending.metrics.register(&mut metrics.lock());
-        let connected = opkit_client::connect_with(flags.kubeconfig.as_deref(), sending).await;
-        let (client, server) = connected.map_err(OperatorError::Connect)?;
+        let cluster = flags.connect(sending).await;
+        let SelectedCluster { client, server, .. } = cluster.map_err(OperatorError::Connect)?;
         let options = RunOptions {
             metrics,
             ..RunOptions::from(flags)

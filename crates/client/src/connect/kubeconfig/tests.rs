@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use super::*;
 
 /// Writes files of this content, reads them as one kubeconfig, and returns their directory as well.
@@ -11,7 +9,7 @@ fn read_files(contents: &[&[u8]]) -> (PathBuf, Result<Kubeconfig, ConnectError>)
     for (path, content) in paths.iter().zip(contents) {
         std::fs::write(path, content).unwrap();
     }
-    let config = read(paths.iter().map(PathBuf::as_path));
+    let config = read_all(&paths);
     (directory.path().to_owned(), config)
 }
 
@@ -95,4 +93,78 @@ fn text_is_decoded_by_its_byte_order_mark() {
     }
     let (_, broken) = read_files(&[&[0xC3, 0x28]]);
     assert!(broken.unwrap_err().to_string().ends_with("it is not text"));
+}
+
+#[test]
+fn an_entry_of_the_first_file_wins_as_a_whole() {
+    let first = "{current-context: '', users: [{name: red, user: {username: a}}]}";
+    let second = "{current-context: b, users: [{name: red, user: {token: t}}, {name: blue}]}";
+    let (_, config) = read_files(&[first.as_bytes(), b"", second.as_bytes()]);
+    let config = config.unwrap();
+    // An empty text sets nothing.
+    assert_eq!(config.current_context.as_deref(), Some("b"));
+    assert_eq!(config.auth_infos.len(), 2);
+    let red = config.auth_infos[0].auth_info.as_ref().unwrap();
+    assert_eq!(red.username.as_deref(), Some("a"));
+    assert!(red.token.is_none());
+}
+
+#[test]
+fn paths_are_relative_to_the_file_that_has_them() {
+    let root = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for name in ["one", "two"] {
+        let folder = root.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let text = format!("{{users: [{{name: {name}, user: {{tokenFile: token}}}}]}}");
+        std::fs::write(folder.join("config"), text).unwrap();
+        paths.push(folder.join("config"));
+    }
+    let config = read_all(&paths).unwrap();
+    let users = config.auth_infos.iter();
+    let files: Vec<_> = users
+        .map(|it| it.auth_info.clone().unwrap().token_file)
+        .collect();
+    let inside = |name: &str| root.path().join(name).to_str().map(str::to_owned);
+    assert_eq!(files, [inside("one/token"), inside("two/token")]);
+}
+
+#[test]
+fn files_of_a_list_may_be_missing_but_not_all() {
+    let (directory, _) = read_files(&[]);
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("config");
+    std::fs::write(&file, "current-context: a").unwrap();
+    let gone = directory.join("gone");
+    let config = read_all(&[gone.clone(), file]).unwrap();
+    assert_eq!(config.current_context.as_deref(), Some("a"));
+    let error = read_all(&[gone.clone(), gone.clone()]).unwrap_err();
+    let gone = gone.display();
+    assert_eq!(
+        error.to_string(),
+        format!("no file in KUBECONFIG exists: {gone}:{gone}")
+    );
+    // A directory exists, and cannot be read.
+    let error = read_all(&[root.path().to_owned()]).unwrap_err();
+    assert!(matches!(error, ConnectError::Read { .. }), "{error}");
+}
+
+#[test]
+fn a_file_that_is_not_a_kubeconfig_is_named() {
+    let check = |second: &str, expected: &str| {
+        let (directory, config) = read_files(&[b"{}", second.as_bytes()]);
+        let path = directory.join("config-1");
+        assert_eq!(
+            config.unwrap_err().to_string(),
+            format!("cannot use the kubeconfig {}: {expected}", path.display())
+        );
+    };
+    check(
+        "{apiVersion: v1, kind: Pod}",
+        "it is a Pod of v1, and not a Config of v1",
+    );
+    check(
+        "{clusters: [{name: a}, {name: a}]}",
+        r#"it has two clusters with the name "a""#,
+    );
 }
