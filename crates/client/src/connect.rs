@@ -58,9 +58,10 @@ pub enum ConnectError {
     Client {
         /// URL of the server.
         server: String,
-        /// The invalid TLS, credential or proxy setting.
+        /// The invalid TLS, credential or proxy setting; a
+        /// [`CredentialsError`](crate::CredentialsError) for credentials.
         #[source]
-        cause: Box<kube::Error>,
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -95,6 +95,16 @@ pub enum RequestError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The request was not sent, because there are no credentials, for example because a credential
+    /// plugin failed.
+    #[error("cannot {call}: there are no credentials")]
+    Credentials {
+        /// Verb and target of the request.
+        call: Box<Call>,
+        /// The reason, a [`CredentialsError`](crate::CredentialsError).
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// There was no response in time.
     #[error("cannot {call}: no response within {seconds} s")]
     Timeout {
@@ -146,6 +156,7 @@ impl RequestError {
         match self {
             Self::Refused { call, .. }
             | Self::Unreachable { call, .. }
+            | Self::Credentials { call, .. }
             | Self::Timeout { call, .. }
             | Self::Fenced { call, .. }
             | Self::Decode { call, .. }
@@ -196,9 +207,13 @@ impl RequestError {
         self.status().is_some_and(|status| status.code == 429)
     }
 
-    /// Returns whether the server cannot be reached or did not respond in time.
+    /// Returns whether the server cannot be reached, did not respond in time, or there were no
+    /// credentials for the request. The same request can succeed later.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::Credentials { .. } | Self::Timeout { .. }
+        )
     }
 
     /// Returns whether a [`Fence`](crate::Fence) rejected the request, so that the request was not

@@ -26,6 +26,7 @@ mod built_in;
 mod client;
 mod codec;
 mod connect;
+mod credentials;
 mod deleted;
 mod discovery;
 mod dynamic;
@@ -52,6 +53,7 @@ pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{
     ClusterSelection, ConnectError, SelectedCluster, connect, connect_with, connect_with_token,
 };
+pub use credentials::CredentialsError;
 pub use deleted::{Deleted, is_removed};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,

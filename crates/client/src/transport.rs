@@ -10,9 +10,8 @@
 //! Over TLS, connections use HTTP/2 if the server supports it, as in client-go. All requests,
 //! watches included, share these connections. Requests that upgrade to another protocol (exec,
 //! attach, port-forward) use separate HTTP/1.1 connections, because only HTTP/1.1 supports the
-//! upgrade. kube's layers for TLS, credentials and impersonation are used unchanged.
-//! [`kube::Client::valid_until`] is not set: kube keeps the expiry of a certificate from an exec
-//! plugin private.
+//! upgrade. kube's layer for impersonation is used unchanged. TLS and credentials are opkit's own,
+//! because kube runs credential plugins while a client is created, and reads certificates once.
 
 mod body;
 mod dial;
@@ -21,6 +20,7 @@ mod middleware;
 mod ratelimit;
 mod retry;
 mod timeout;
+mod tls;
 mod warnings;
 mod wire;
 
@@ -45,6 +45,7 @@ pub use self::retry::RetryOptions;
 use self::timeout::Timeout;
 use self::warnings::ReportWarnings;
 pub use self::warnings::{Warning, Warnings};
+use crate::credentials::Credentials;
 use crate::fence::LastCheck;
 use crate::{ConnectError, SeamLayer};
 
@@ -200,14 +201,15 @@ impl ClientOptions {
         BoxCloneService::new(service)
     }
 
-    fn service(mut self, config: kube::Config) -> Result<LayeredService, Box<kube::Error>> {
+    fn service(mut self, config: kube::Config) -> Result<LayeredService, BoxError> {
         self.gzip &= !config.disable_compression;
-        let wire = wire::connect(&config, self.http2)?;
+        let credentials = Credentials::new(&config.auth_info)?;
+        let wire = wire::connect(&config, &credentials, self.http2)?;
+        let authorize = (!credentials.is_without_header()).then_some(MiddlewareLayer(credentials));
         let wire = ServiceBuilder::new()
-            .option_layer(config.auth_layer().map_err(Box::new)?)
-            .layer(config.extra_headers_layer().map_err(Box::new)?)
-            .service(wire)
-            .map_err(BoxError::from);
+            .option_layer(authorize)
+            .layer(config.extra_headers_layer()?)
+            .service(wire);
         let base = config.base_uri_layer();
         let service = self.layers(BoxCloneService::new(wire));
         Ok(BoxCloneService::new(base.layer(service)))

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use kube::core::Status;
 
 use super::{Encoding, RestClient};
-use crate::{Call, Fenced, RequestError, codec};
+use crate::{Call, CredentialsError, Fenced, RequestError, codec};
 
 /// Time that one request may take, retries of the transport included. Watches and streams have no
 /// such limit.
@@ -80,5 +80,8 @@ pub(super) fn unreachable(call: &Call, cause: kube::Error) -> RequestError {
         kube::Error::HyperError(cause) => cause.into(),
         cause => cause.into(),
     };
-    RequestError::Unreachable { call, cause }
+    match cause.is::<CredentialsError>() {
+        true => RequestError::Credentials { call, cause },
+        false => RequestError::Unreachable { call, cause },
+    }
 }

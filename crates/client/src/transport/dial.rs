@@ -3,15 +3,17 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base64::Engine;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{DefaultServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use kube::client::ConfigExt;
+use rustls::ClientConfig;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
@@ -29,7 +31,7 @@ trait Stream: Read + Write + Connection + Send + Unpin {}
 impl<S: Read + Write + Connection + Send + Unpin> Stream for S {}
 
 /// Creates the dialer for the server and proxy in `config`.
-pub(super) fn dialer(config: &kube::Config) -> Result<Dialer, Box<kube::Error>> {
+pub(super) fn dialer(config: &kube::Config, tls: &ClientConfig) -> Result<Dialer, ProxyError> {
     let mut direct = HttpConnector::new();
     direct.enforce_http(false);
     direct.set_nodelay(true);
@@ -47,18 +49,33 @@ pub(super) fn dialer(config: &kube::Config) -> Result<Dialer, Box<kube::Error>> 
             )))
         }
         Some("https") => {
-            let secure = config.rustls_https_connector_with_connector(direct);
-            let secure = secure.map_err(Box::new)?;
+            // As in Go, the authorities of the API server are those of the proxy.
+            let resolver = Arc::new(DefaultServerNameResolver::default());
+            let secure = HttpsConnector::new(direct, tls.clone(), true, resolver);
             let credentials = credentials(&proxy);
             Ok(boxed(with_credentials(
                 Tunnel::new(proxy, secure),
                 credentials,
             )))
         }
-        _ => Err(Box::new(kube::Error::ProxyProtocolUnsupported {
-            proxy_url: Box::new(proxy),
-        })),
+        _ => Err(ProxyError {
+            proxy: without_credentials(&proxy),
+        }),
     }
+}
+
+/// The proxy of the kubeconfig or the environment is of a kind that is not supported.
+#[derive(Debug, thiserror::Error)]
+#[error("the proxy {proxy} is not supported: its URL must start with http, https or socks5")]
+pub(super) struct ProxyError {
+    proxy: String,
+}
+
+/// Returns the URL of a proxy for messages.
+fn without_credentials(proxy: &Uri) -> String {
+    let authority = proxy.authority().map(|it| it.as_str()).unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{}://{host}", proxy.scheme_str().unwrap_or_default())
 }
 
 fn with_credentials<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> Tunnel<C> {

@@ -9,6 +9,7 @@ use super::*;
 
 mod fence;
 mod goaway;
+mod identity;
 mod tls;
 
 type Script = fn(usize, &Request<Body>) -> Response<Body>;

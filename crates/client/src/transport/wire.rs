@@ -20,15 +20,17 @@ use hyper_rustls::{DefaultServerNameResolver, FixedServerNameResolver, HttpsConn
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::{Builder, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::{Body, ConfigExt};
-use parking_lot::Mutex;
+use kube::client::Body;
+use parking_lot::{Mutex, MutexGuard};
+use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 pub(super) use self::goaway::NotProcessed;
 use self::goaway::{TrackClose, classify};
 use super::dial::{Dialer, dialer};
-use super::{HttpResponse, OnEndBody, boxed};
+use super::{HttpResponse, OnEndBody, boxed, tls};
+use crate::credentials::{Credentials, Identity};
 use crate::fence::{GuardedBody, guard};
 
 /// Maximum number of concurrent requests on one connection. kube-apiserver's limit is 100; some
@@ -53,13 +55,22 @@ type Http = Client<TrackClose<TimeoutConnector<HttpsConnector<Dialer>>>, Guarded
 #[derive(Clone)]
 pub(super) struct Wire {
     lanes: Arc<Lanes>,
-    /// HTTP/1.1 client for requests that upgrade to another protocol.
-    upgrades: Http,
 }
 
 struct Lanes {
-    lanes: Mutex<Vec<(Http, Arc<AtomicUsize>)>>,
+    current: Mutex<CurrentLanes>,
     new_lane: Box<dyn Fn() -> Http + Send + Sync>,
+    new_upgrades: Box<dyn Fn() -> Http + Send + Sync>,
+    identity: Arc<Identity>,
+}
+
+/// The HTTP clients of one client certificate.
+struct CurrentLanes {
+    lanes: Vec<(Http, Arc<AtomicUsize>)>,
+    /// HTTP/1.1 client for requests that upgrade to another protocol.
+    upgrades: Http,
+    /// Number of changes of the client certificate so far.
+    changes: u64,
 }
 
 /// Permission to send one request on a lane, which is an HTTP client with its own connection.
@@ -73,16 +84,18 @@ impl Drop for StreamPermit {
 }
 
 /// Creates the HTTP clients for the server in `config`. Opens no connection yet.
-pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<kube::Error>> {
-    let dialer = dialer(config)?;
-    // Called once only: it may run a program that asks the user for a password.
-    let tls = config.rustls_client_config().map_err(Box::new)?;
-    let server_name = match config.tls_server_name.clone().map(TryInto::try_into) {
-        Some(Ok(name)) => Some(name),
-        Some(Err(cause)) => {
-            let cause = kube::client::RustlsTlsError::InvalidServerName(cause);
-            return Err(Box::new(kube::Error::RustlsTls(cause)));
-        }
+pub(super) fn connect(
+    config: &kube::Config,
+    credentials: &Credentials,
+    http2: bool,
+) -> Result<Wire, BoxError> {
+    let tls = tls::client_config(config, credentials)?;
+    let dialer = dialer(config, &tls)?;
+    let server_name = match config.tls_server_name.clone() {
+        Some(name) => Some(
+            ServerName::try_from(name.clone())
+                .map_err(|_| BoxError::from(format!("{name:?} is not a valid TLS server name")))?,
+        ),
         None => None,
     };
     let connector = |protocols: &[&[u8]]| {
@@ -119,18 +132,26 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
         .http2_keep_alive_while_idle(true)
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW);
-    let upgrades = builder.build(connector(&[b"http/1.1"]));
+    let old = connector(&[b"http/1.1"]);
     let shared = if http2 {
         connector(&[b"h2", b"http/1.1"])
     } else {
-        connector(&[b"http/1.1"])
+        old.clone()
     };
-    let new_lane = Box::new(move || builder.build(shared.clone()));
+    let identity = credentials.identity().clone();
+    let upgrades = builder.clone();
+    let new_upgrades = Box::new(move || upgrades.build(old.clone()));
     let lanes = Arc::new(Lanes {
-        lanes: Mutex::default(),
-        new_lane,
+        current: Mutex::new(CurrentLanes {
+            lanes: Vec::new(),
+            upgrades: new_upgrades(),
+            changes: identity.changes(),
+        }),
+        new_lane: Box::new(move || builder.build(shared.clone())),
+        new_upgrades,
+        identity,
     });
-    Ok(Wire { lanes, upgrades })
+    Ok(Wire { lanes })
 }
 
 impl Lanes {
@@ -138,16 +159,30 @@ impl Lanes {
     /// lane if all are full. Because the first lanes are filled first, the last lanes can become
     /// idle.
     fn take(&self) -> (Http, StreamPermit) {
-        let mut lanes = self.lanes.lock();
-        for (http, used) in lanes.iter() {
+        let mut current = self.current();
+        for (http, used) in &current.lanes {
             if used.load(Ordering::Relaxed) < STREAMS_MAX {
                 used.fetch_add(1, Ordering::Relaxed);
                 return (http.clone(), StreamPermit(used.clone()));
             }
         }
         let (http, used) = ((self.new_lane)(), Arc::new(AtomicUsize::new(1)));
-        lanes.push((http.clone(), used.clone()));
+        current.lanes.push((http.clone(), used.clone()));
         (http, StreamPermit(used))
+    }
+
+    /// Returns the clients of the current client certificate. Connections of an older certificate
+    /// get no new requests, and are closed when their last request ends; client-go closes them at
+    /// once, which breaks watches.
+    fn current(&self) -> MutexGuard<'_, CurrentLanes> {
+        let changes = self.identity.changes();
+        let mut current = self.current.lock();
+        if current.changes != changes {
+            current.changes = changes;
+            current.lanes.clear();
+            current.upgrades = (self.new_upgrades)();
+        }
+        current
     }
 }
 
@@ -166,7 +201,7 @@ impl Service<Request<Body>> for Wire {
             Err(fenced) => return ready(Err(fenced.into())).boxed(),
         };
         if request.headers().contains_key(header::UPGRADE) {
-            let response = self.upgrades.request(request);
+            let response = self.lanes.current().upgrades.request(request);
             return async move { Ok(response.await?.map(boxed)) }.boxed();
         }
         let (http, permit) = self.lanes.take();

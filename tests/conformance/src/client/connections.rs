@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use k8s_openapi::api::authentication::v1::{SelfSubjectReview, UserInfo};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequest, UserInfo};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use opkit::client::{Client, ClientOptions, ClusterSelection, ListOptions};
 use opkit::prelude::*;
+use serde_json::{Value, json};
 
 /// Writes the kubeconfig of the control plane to a file, and returns a selection of the file.
 async fn selection(plane: &ControlPlane, test: &str) -> opkit::Result<(ClusterSelection, PathBuf)> {
@@ -56,8 +57,8 @@ async fn a_token_is_sent_instead_of_the_credentials(plane: ControlPlane) -> opki
     let (mut selection, path) = selection(&plane, "token").await?;
     // The user of the kubeconfig may have a client certificate, which precedes any token.
     let kubeconfig = std::fs::read_to_string(&path)?;
-    let mut kubeconfig: serde_json::Value = serde_saphyr::from_str(&kubeconfig)?;
-    kubeconfig["users"][0]["user"] = serde_json::json!({});
+    let mut kubeconfig: Value = serde_saphyr::from_str(&kubeconfig)?;
+    kubeconfig["users"][0]["user"] = json!({});
     std::fs::write(&path, kubeconfig.to_string())?;
     selection.token = Some("wrong".into());
     let cluster = selection.connect(ClientOptions::default()).await?;
@@ -72,5 +73,125 @@ async fn a_token_is_sent_instead_of_the_credentials(plane: ControlPlane) -> opki
         "{error}"
     );
     std::fs::remove_file(path)?;
+    Ok(())
+}
+
+/// Creates a ServiceAccount and returns its name as a user, and a token.
+async fn service_account(plane: &ControlPlane, name: &str) -> opkit::Result<(String, String)> {
+    let mut account = ServiceAccount::default();
+    account.metadata.name = Some(name.to_owned());
+    let namespace = plane.namespace();
+    let api: kube::Api<ServiceAccount> = kube::Api::namespaced(plane.client(), namespace);
+    api.create(&Default::default(), &account).await?;
+    let request = TokenRequest::default();
+    let request = api
+        .create_token_request(name, &Default::default(), &request)
+        .await?;
+    let token = request
+        .status
+        .and_then(|status| status.token)
+        .expect("a token");
+    Ok((format!("system:serviceaccount:{namespace}:{name}"), token))
+}
+
+/// A kubeconfig whose user is replaced.
+struct Rewritten {
+    selection: ClusterSelection,
+    path: PathBuf,
+    /// File with the credentials of the user.
+    file: PathBuf,
+}
+
+impl Rewritten {
+    async fn new(
+        plane: &ControlPlane,
+        test: &str,
+        user: impl FnOnce(&str) -> Value,
+    ) -> opkit::Result<Self> {
+        let (selection, path) = selection(plane, test).await?;
+        let file = path.with_extension("credentials");
+        let mut kubeconfig: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path)?)?;
+        kubeconfig["users"][0]["user"] = user(file.to_str().expect("text"));
+        std::fs::write(&path, kubeconfig.to_string())?;
+        Ok(Self {
+            selection,
+            path,
+            file,
+        })
+    }
+
+    /// Returns the user that the server sees, or the error.
+    async fn user(&self, client: &kube::Client) -> Result<Option<String>, String> {
+        let user = user(client.clone()).await;
+        user.map(|it| it.username)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Rewritten {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+#[opkit::test]
+async fn a_token_in_a_file_rotates(plane: ControlPlane) -> opkit::Result {
+    let (one, two) = ("rotates-one", "rotates-two");
+    let (one, first) = service_account(&plane, one).await?;
+    let (two, second) = service_account(&plane, two).await?;
+    let user = |file: &str| json!({"tokenFile": file});
+    let rewritten = Rewritten::new(&plane, "file", user).await?;
+    std::fs::write(&rewritten.file, first + "\n")?;
+    let client = rewritten
+        .selection
+        .connect(ClientOptions::default())
+        .await?
+        .client;
+    assert_eq!(rewritten.user(&client).await, Ok(Some(one)));
+    // The server refuses this token, so the file is read again.
+    std::fs::write(&rewritten.file, "wrong")?;
+    let client = rewritten
+        .selection
+        .connect(ClientOptions::default())
+        .await?
+        .client;
+    std::fs::write(&rewritten.file, second)?;
+    let error = rewritten.user(&client).await.unwrap_err();
+    assert!(error.contains("Unauthorized"), "{error}");
+    assert_eq!(rewritten.user(&client).await, Ok(Some(two)));
+    Ok(())
+}
+
+#[opkit::test]
+async fn a_credential_plugin_is_asked_again_after_401(plane: ControlPlane) -> opkit::Result {
+    let (name, token) = service_account(&plane, "plugin").await?;
+    let version = "client.authentication.k8s.io/v1";
+    let user = |file: &str| {
+        json!({"exec": {
+            "apiVersion": version, "command": "cat", "args": [file], "interactiveMode": "Never",
+        }})
+    };
+    let rewritten = Rewritten::new(&plane, "plugin", user).await?;
+    let print = |token: &str| {
+        let credential = json!({
+            "apiVersion": version, "kind": "ExecCredential", "status": {"token": token},
+        });
+        std::fs::write(&rewritten.file, credential.to_string())
+    };
+    print("wrong")?;
+    let client = rewritten
+        .selection
+        .connect(ClientOptions::default())
+        .await?
+        .client;
+    for _ in 0..2 {
+        let error = rewritten.user(&client).await.unwrap_err();
+        assert!(error.contains("Unauthorized"), "{error}");
+    }
+    print(&token)?;
+    // The plugin ran after the last refusal, before the new token: refused once more.
+    assert!(rewritten.user(&client).await.is_err());
+    assert_eq!(rewritten.user(&client).await, Ok(Some(name)));
     Ok(())
 }
