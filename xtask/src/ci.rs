@@ -73,6 +73,7 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
         cargo("clippy --workspace --all-targets -- -D warnings"),
         cargo("clippy --package opkit --features test --all-targets -- -D warnings"),
         cargo("clippy --package opkit-operator --features otlp --all-targets -- -D warnings"),
+        cargo("clippy --package opkit-client --features oidc,ws --all-targets -- -D warnings"),
         Step::Cargo {
             arguments: "doc --workspace --no-deps",
             variable: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -83,6 +84,8 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
     }
     if !no_test {
         steps.push(cargo("test --workspace"));
+        // Without `oidc`, which the command enables for the whole workspace.
+        steps.push(cargo("test --package opkit-client --lib credentials"));
         steps.push(cargo(
             "test --package opkit-operator --features otlp --lib telemetry",
         ));

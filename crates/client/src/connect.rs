@@ -185,6 +185,14 @@ fn in_pod(selection: &ClusterSelection) -> Result<Config, ConnectError> {
     config.map_err(|cause| unusable(Path::new("of the pod's service account"), cause))
 }
 
+/// Returns the proxy that the environment sets for a server.
+#[cfg(feature = "oidc")]
+pub(crate) fn environment_proxy(
+    server: &http::Uri,
+) -> Result<Option<http::Uri>, impl std::error::Error + use<>> {
+    proxy::Environment::read().proxy_of(server)
+}
+
 /// Returns the first line of the error. A YAML error has the problem and its position in the first
 /// line, and quotes the file in further lines.
 fn first_line(cause: &(dyn std::error::Error + Send + Sync)) -> String {

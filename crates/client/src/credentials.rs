@@ -8,8 +8,11 @@
 
 mod exec;
 mod identity;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod token_file;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -78,6 +81,12 @@ pub enum CredentialsError {
         /// What is wrong, such as the exit status.
         reason: String,
     },
+    /// There is no ID token of OpenID Connect.
+    #[error("cannot use OpenID Connect: {reason}")]
+    Oidc {
+        /// What is wrong, such as the response of the issuer.
+        reason: String,
+    },
     /// The auth provider in the kubeconfig is not supported.
     #[error("the auth provider {name} is not supported: {instead}")]
     Provider {
@@ -104,6 +113,8 @@ enum Source {
     Fixed(HeaderValue),
     TokenFile(Arc<TokenFile>),
     Plugin(Arc<Plugin>),
+    #[cfg(feature = "oidc")]
+    Oidc(Arc<oidc::Oidc>),
 }
 
 impl Credentials {
@@ -153,6 +164,8 @@ impl Credentials {
             Source::Fixed(header) => Ok(Some(header.clone())),
             Source::TokenFile(file) => Ok(Some(file.header())),
             Source::Plugin(plugin) => plugin.header().await,
+            #[cfg(feature = "oidc")]
+            Source::Oidc(oidc) => oidc.header().await.map(Some),
         }
     }
 
@@ -162,6 +175,9 @@ impl Credentials {
             Source::None | Source::Fixed(_) => {}
             Source::TokenFile(file) => file.refused(header),
             Source::Plugin(plugin) => plugin.refused(header).await,
+            // As in client-go, only the expiry counts.
+            #[cfg(feature = "oidc")]
+            Source::Oidc(_) => {}
         }
     }
 }
@@ -175,13 +191,34 @@ impl Source {
         let instead = match provider.name.as_str() {
             "gcp" => "use the credential plugin gke-gcloud-auth-plugin",
             "azure" => "use the credential plugin kubelogin",
-            "oidc" => "use a credential plugin such as kubelogin",
+            "oidc" => return Self::of_oidc(&provider.config),
             _ => "use a credential plugin",
         };
         Err(CredentialsError::Provider {
             name: provider.name.clone(),
             instead,
         })
+    }
+}
+
+#[cfg(feature = "oidc")]
+impl Source {
+    fn of_oidc(settings: &HashMap<String, String>) -> Result<Self, CredentialsError> {
+        Ok(Self::Oidc(Arc::new(oidc::Oidc::new(settings)?)))
+    }
+}
+
+#[cfg(not(feature = "oidc"))]
+impl Source {
+    /// Uses the ID token in the kubeconfig. Refreshing it needs the feature `oidc`, which most
+    /// operators do not pay for.
+    fn of_oidc(settings: &HashMap<String, String>) -> Result<Self, CredentialsError> {
+        match settings.get("id-token").filter(|token| !token.is_empty()) {
+            Some(token) => Ok(Self::Fixed(bearer(token)?)),
+            None => Err(CredentialsError::Oidc {
+                reason: "there is no ID token, and this program is built without opkit's feature `oidc`, which requests one".to_owned(),
+            }),
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub use self::retry::RetryOptions;
 use self::timeout::Timeout;
 use self::warnings::ReportWarnings;
 pub use self::warnings::{Warning, Warnings};
+#[cfg(feature = "oidc")]
+pub(crate) use self::wire::{Wire, connect};
 use crate::credentials::Credentials;
 use crate::fence::LastCheck;
 use crate::{ConnectError, SeamLayer};

@@ -121,6 +121,7 @@
 //! | `apply-types` | `apply_types!`: apply configurations of built-in kinds |
 //! | `test` | `#[opkit::test]` and `ControlPlane`; for dev-dependencies |
 //! | `otlp` | traces over OTLP, sent to the endpoint in `OTEL_EXPORTER_OTLP_ENDPOINT` |
+//! | `oidc` | refreshes the ID tokens of a kubeconfig with `auth-provider: oidc` |
 //! | `ws` | exec, attach and port-forward over WebSockets |
 //!
 //! # Guides

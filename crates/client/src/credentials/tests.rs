@@ -111,6 +111,28 @@ async fn a_response_401_renews_the_credentials() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+#[cfg(not(feature = "oidc"))]
+#[tokio::test]
+async fn an_id_token_is_sent_as_it_is() {
+    let mut provider = AuthProviderConfig {
+        name: "oidc".to_owned(),
+        ..AuthProviderConfig::default()
+    };
+    let user = |provider: &AuthProviderConfig| AuthInfo {
+        auth_provider: Some(provider.clone()),
+        ..AuthInfo::default()
+    };
+    let error = Credentials::new(&user(&provider))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("without opkit's feature `oidc`"), "{error}");
+    provider
+        .config
+        .insert("id-token".to_owned(), "a.b.c".to_owned());
+    assert_eq!(sent(&user(&provider), None).await, some("Bearer a.b.c"));
+}
+
 #[test]
 fn what_is_not_supported_is_refused_with_advice() {
     let check = |name: &str, expected: &str| {

@@ -53,7 +53,7 @@ type Http = Client<TrackClose<TimeoutConnector<HttpsConnector<Dialer>>>, Guarded
 
 /// Service that selects a connection for each request and sends the request.
 #[derive(Clone)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     lanes: Arc<Lanes>,
 }
 
@@ -84,7 +84,7 @@ impl Drop for StreamPermit {
 }
 
 /// Creates the HTTP clients for the server in `config`. Opens no connection yet.
-pub(super) fn connect(
+pub(crate) fn connect(
     config: &kube::Config,
     credentials: &Credentials,
     http2: bool,
