@@ -1,6 +1,9 @@
 //! The connection flags of a command that talks to a cluster, each against a control plane in
 //! another process.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
@@ -183,4 +186,72 @@ async fn a_request_timeout_ends_a_request() {
     cluster.succeeds(&with(&["--request-timeout=0"]));
     let output = cluster.run(&["--request-timeout=soon"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+/// Runs a proxy that connects each client with the control plane, whatever the target is. Returns
+/// the address of the proxy, and the targets.
+fn proxy(server: &str) -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = server.trim_start_matches("https://").to_owned();
+    let (sender, targets) = std::sync::mpsc::sync_channel(16);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut server) = (client.unwrap(), TcpStream::connect(&server).unwrap());
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let _ = sender.try_send(head.split(' ').nth(1).unwrap_or_default().to_owned());
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut client, &mut server);
+                let _ = server.shutdown(std::net::Shutdown::Write);
+            });
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+    });
+    (address, targets)
+}
+
+#[tokio::test]
+async fn proxies_are_those_of_the_environment_and_the_kubeconfig() {
+    let cluster = Cluster::start().await;
+    let (address, targets) = proxy(cluster.server());
+    let run = |flags: &[&str], variables: &[(&str, &str)]| {
+        let mut command = opkit(cluster.plane.root.path());
+        command.args(["migrate", "storage", "robots"]).args(flags);
+        command.env_remove("NO_PROXY").env_remove("no_proxy");
+        command.envs(variables.iter().copied()).output().unwrap()
+    };
+    let elsewhere = [
+        "--server=https://api.test:6443",
+        "--tls-server-name=localhost",
+    ];
+    let flags = [&KUBECONFIG[..], &elsewhere].concat();
+    let by_proxy = run(&flags, &[("HTTPS_PROXY", &address)]);
+    assert!(by_proxy.status.success(), "{by_proxy:?}");
+    assert_eq!(targets.recv().unwrap(), "api.test:6443");
+    // The name does not exist without the proxy.
+    let excluded = [("HTTPS_PROXY", &*address), ("NO_PROXY", ".test")];
+    assert!(!run(&flags, &excluded).status.success());
+
+    let proxied = json!({
+        "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {
+            "server": "https://api.test", "tls-server-name": "localhost",
+            "proxy-url": format!("http://{address}"),
+            "certificate-authority-data": text(cluster.cluster(), "certificate-authority-data"),
+        }}],
+        "users": [{"name": "a", "user": cluster.user()}],
+    });
+    cluster.write("proxied", proxied.to_string());
+    // `NO_PROXY` is only for the proxies of the environment.
+    let by_kubeconfig = run(&["--kubeconfig=proxied"], &[("NO_PROXY", "*")]);
+    assert!(by_kubeconfig.status.success(), "{by_kubeconfig:?}");
+    assert!(targets.try_iter().any(|target| target == "api.test:443"));
 }

@@ -39,28 +39,32 @@ pub(super) fn dialer(config: &kube::Config, tls: &ClientConfig) -> Result<Dialer
     let Some(proxy) = config.proxy_url.clone() else {
         return Ok(boxed(direct));
     };
+    let name = without_credentials(&proxy);
     match proxy.scheme_str() {
-        Some("socks5") => Ok(boxed(SocksV5::new(proxy, direct))),
+        Some("socks5") => {
+            let socks = SocksV5::new(with_socks_port(&proxy).unwrap_or(proxy.clone()), direct);
+            Ok(named(
+                name,
+                match user_and_password(&proxy) {
+                    Some((user, password)) => socks.with_auth(user, password),
+                    None => socks,
+                },
+            ))
+        }
         Some("http") => {
             let credentials = credentials(&proxy);
-            Ok(boxed(with_credentials(
-                Tunnel::new(proxy, direct),
-                credentials,
-            )))
+            let tunnel = Tunnel::new(proxy, direct);
+            Ok(named(name, with_credentials(tunnel, credentials)))
         }
         Some("https") => {
             // As in Go, the authorities of the API server are those of the proxy.
             let resolver = Arc::new(DefaultServerNameResolver::default());
             let secure = HttpsConnector::new(direct, tls.clone(), true, resolver);
             let credentials = credentials(&proxy);
-            Ok(boxed(with_credentials(
-                Tunnel::new(proxy, secure),
-                credentials,
-            )))
+            let tunnel = Tunnel::new(proxy, secure);
+            Ok(named(name, with_credentials(tunnel, credentials)))
         }
-        _ => Err(ProxyError {
-            proxy: without_credentials(&proxy),
-        }),
+        _ => Err(ProxyError { proxy: name }),
     }
 }
 
@@ -83,6 +87,46 @@ fn with_credentials<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> T
         Some(credentials) => tunnel.with_auth(credentials),
         None => tunnel,
     }
+}
+
+/// No connection could be established through a proxy.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot connect through the proxy {proxy}")]
+struct ProxyFailed {
+    proxy: String,
+    #[source]
+    cause: BoxError,
+}
+
+/// Boxes a connector of a proxy. Its errors name the proxy.
+fn named<C>(proxy: String, connector: C) -> Dialer
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Read + Write + Connection + Send + Unpin + 'static,
+    C::Error: Into<BoxError>,
+    C::Future: Send + 'static,
+{
+    boxed(connector.map_err(move |cause: C::Error| ProxyFailed {
+        proxy: proxy.clone(),
+        cause: cause.into(),
+    }))
+}
+
+/// Returns the URL of a SOCKS proxy with the default port of SOCKS, unless it has a port.
+fn with_socks_port(proxy: &Uri) -> Option<Uri> {
+    let host = proxy.host().filter(|_| proxy.port().is_none())?;
+    format!("socks5://{host}:1080").parse().ok()
+}
+
+/// Returns the percent-decoded user and password in the URL of a proxy.
+fn user_and_password(proxy: &Uri) -> Option<(String, String)> {
+    let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
+    let (user, password) = user.split_once(':').unwrap_or((user, ""));
+    let decode = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text);
+        text.decode_utf8_lossy().into_owned()
+    };
+    Some((decode(user), decode(password)))
 }
 
 /// Returns a `Basic` credentials header with the percent-decoded user and password of the proxy's

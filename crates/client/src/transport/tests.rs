@@ -10,6 +10,7 @@ use super::*;
 mod fence;
 mod goaway;
 mod identity;
+mod proxy;
 mod tls;
 
 type Script = fn(usize, &Request<Body>) -> Response<Body>;

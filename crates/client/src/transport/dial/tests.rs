@@ -30,3 +30,13 @@ fn an_unknown_proxy_is_refused_and_named_without_its_password() {
         "{error}"
     );
 }
+
+#[test]
+fn a_socks_proxy_has_a_default_port() {
+    let port = |proxy: &str| with_socks_port(&proxy.parse().unwrap()).map(|it| it.to_string());
+    assert_eq!(
+        port("socks5://me@proxy"),
+        Some("socks5://proxy:1080/".to_owned())
+    );
+    assert_eq!(port("socks5://proxy:1081"), None);
+}

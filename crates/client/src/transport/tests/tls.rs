@@ -39,7 +39,7 @@ pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, ku
 /// Starts a server that allows 100 concurrent requests per connection, like kube-apiserver. It
 /// responds to `/hang` with a body that never ends, and to other paths with the HTTP version and
 /// the number of connections so far.
-async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
+pub(super) async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
     let (acceptor, listener, config) = listen(protocols).await;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
@@ -103,7 +103,7 @@ fn upgraded(mut request: Request<Incoming>) -> Response<ResponseBody> {
         .unwrap()
 }
 
-async fn text(client: &kube::Client, request: http::request::Builder) -> String {
+pub(super) async fn text(client: &kube::Client, request: http::request::Builder) -> String {
     let request = request.body(Vec::new()).unwrap();
     client.request_text(request).await.unwrap()
 }
@@ -190,41 +190,4 @@ async fn a_protocol_can_be_changed_through_all_layers() {
     let mut echo = [0; 5];
     stream.read_exact(&mut echo).await.unwrap();
     assert_eq!(&echo, b"hello");
-}
-
-/// Runs a proxy for one connection. Returns the head of the request to the proxy.
-async fn proxy(listener: TcpListener) -> String {
-    let (mut client, _) = listener.accept().await.unwrap();
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(client.read_u8().await.unwrap());
-    }
-    let head = String::from_utf8(head).unwrap();
-    let target = head.split_whitespace().nth(1).unwrap();
-    let mut server = tokio::net::TcpStream::connect(target).await.unwrap();
-    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
-    head
-}
-
-#[tokio::test]
-async fn a_proxy_is_used_with_its_credentials() {
-    let (mut config, _tasks) = serve(&[b"h2"]).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let mut proxies = JoinSet::new();
-    proxies.spawn(proxy(listener));
-    config.proxy_url = Some(
-        format!("http://me:p%40ss@127.0.0.1:{port}")
-            .parse()
-            .unwrap(),
-    );
-    let client = ClientOptions::default().client(config.clone()).unwrap();
-    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 1");
-    drop(client);
-    let head = proxies.join_next().await.unwrap().unwrap();
-    let authority = config.cluster_url.authority().unwrap();
-    assert!(head.starts_with(&format!("CONNECT {authority} ")), "{head}");
-    let credentials = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "me:p@ss");
-    assert!(head.contains(&credentials), "{head}");
 }
