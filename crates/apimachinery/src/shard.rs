@@ -10,6 +10,7 @@
 
 mod parser;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,6 +30,24 @@ pub fn hash(value: &str) -> u64 {
     value.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// Returns the number of the slot, of `of` slots of equal size, that contains a hash. Slots are
+/// counted from 0. Slot `index` is the part that [`ShardSelector::part`] selects.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::shard::{hash, slot};
+///
+/// assert_eq!(slot(0, 8), 0);
+/// assert_eq!(slot(u64::MAX, 8), 7);
+/// assert_eq!(slot(hash("default"), 1), 0);
+/// ```
+pub fn slot(hash: u64, of: u32) -> u32 {
+    // The edge before a slot is rounded down, so a slot can begin one hash early.
+    let scaled = (u128::from(hash) + 1) * u128::from(of.max(1)) - 1;
+    u32::try_from(scaled / END).unwrap_or(u32::MAX)
 }
 
 /// The field whose hash determines the shard of an object.
@@ -119,14 +138,80 @@ impl ShardSelector {
     /// Creates a selector of part number `index` of `of` equal parts, where `index` counts from 0.
     /// Together the parts contain every object exactly once.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
-        let of = u128::from(of.max(1));
-        let edge = |index: u128| END * index.min(of) / of;
-        let index = u128::from(index);
+        let (index, of) = (u128::from(index), u128::from(of.max(1)));
         let range = ShardRange {
-            start: edge(index),
-            end: edge(index + 1),
+            start: edge(index, of),
+            end: edge(index + 1, of),
         };
         Self::new(key, vec![range])
+    }
+
+    /// Creates a selector of the given slots of `of` slots of equal size. Slots are counted from 0,
+    /// as by [`slot`]. Adjacent slots become one range. The selector of no slots is
+    /// [empty](Self::is_empty).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+    ///
+    /// let half = ShardSelector::slots(ShardKey::Uid, [2, 3], 4);
+    /// assert_eq!(half, ShardSelector::part(ShardKey::Uid, 1, 2));
+    /// assert!(ShardSelector::slots(ShardKey::Uid, [], 4).is_empty());
+    /// ```
+    pub fn slots(key: ShardKey, slots: impl IntoIterator<Item = u32>, of: u32) -> Self {
+        let slots: BTreeSet<u32> = slots.into_iter().filter(|slot| *slot < of).collect();
+        let mut ranges: Vec<ShardRange> = Vec::new();
+        for slot in slots {
+            let next = edge(slot.into(), of.into())..edge(u128::from(slot) + 1, of.into());
+            match ranges.last_mut() {
+                Some(range) if range.end == next.start => range.end = next.end,
+                _ => ranges.push(ShardRange {
+                    start: next.start,
+                    end: next.end,
+                }),
+            }
+        }
+        Self::new(key, ranges)
+    }
+
+    /// Returns a selector of at most `ranges_max` ranges that selects all objects of this one, and
+    /// perhaps more: ranges with the smallest gaps between them are joined. The result is short
+    /// enough for a URL. The objects that it selects have to be filtered again by this selector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+    ///
+    /// let parts = ShardSelector::slots(ShardKey::Uid, [0, 2, 7], 8);
+    /// assert_eq!(parts.cover(2), ShardSelector::slots(ShardKey::Uid, [0, 1, 2, 7], 8));
+    /// ```
+    pub fn cover(&self, ranges_max: usize) -> Self {
+        let mut ranges = self.ranges.clone();
+        ranges.retain(|range| range.start < range.end);
+        ranges.sort_by_key(|range| range.start);
+        // Hashes between a range and the next one, with the index of the next one.
+        let pairs = ranges.iter().zip(ranges.iter().skip(1));
+        let gap = |(one, next): (&ShardRange, &ShardRange)| next.start.saturating_sub(one.end);
+        let mut gaps: Vec<_> = pairs.map(gap).zip(1..).collect();
+        gaps.sort_unstable();
+        gaps.truncate(ranges.len().saturating_sub(ranges_max.max(1)));
+        let joined: BTreeSet<usize> = gaps.into_iter().map(|(_, index)| index).collect();
+        let mut cover: Vec<ShardRange> = Vec::new();
+        for (index, range) in ranges.into_iter().enumerate() {
+            match cover.last_mut() {
+                Some(last) if joined.contains(&index) => last.end = last.end.max(range.end),
+                _ => cover.push(range),
+            }
+        }
+        Self::new(self.key, cover)
+    }
+
+    /// Reports whether the selector selects no object. The text of such a selector can be empty,
+    /// which a server takes for a selector of all objects, so it must not be sent.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.iter().all(|range| range.start >= range.end)
     }
 
     /// Splits the shard into `of` parts of about equal size. Together the parts contain every
@@ -170,12 +255,21 @@ impl ShardSelector {
     /// Reports whether the object with this uid and namespace is in the shard. The namespace of a
     /// cluster-scoped object is empty.
     pub fn matches(&self, uid: &str, namespace: &str) -> bool {
-        let hash = hash(match self.key {
+        self.contains(hash(match self.key {
             ShardKey::Uid => uid,
             ShardKey::Namespace => namespace,
-        });
+        }))
+    }
+
+    /// Reports whether a hash is in one of the ranges.
+    pub fn contains(&self, hash: u64) -> bool {
         self.ranges.iter().any(|range| range.contains(hash))
     }
+}
+
+/// Returns the first hash of part `index` of `of` equal parts; 2^64 if `index` is `of` or more.
+fn edge(index: u128, of: u128) -> u128 {
+    END * index.min(of) / of
 }
 
 impl fmt::Display for ShardSelector {

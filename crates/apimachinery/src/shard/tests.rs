@@ -40,6 +40,65 @@ fn parts_contain_every_object_once() {
 }
 
 #[test]
+fn slots_are_parts() {
+    for of in [1, 2, 3, 5, 7, 8, 64, 1000, u32::MAX] {
+        let edges = [0, 1, of / 3, of / 2, of - 1].into_iter();
+        for index in edges.filter(|index| *index < of) {
+            let part = ShardSelector::part(ShardKey::Uid, index, of);
+            let range = part.ranges()[0];
+            let (first, last) = (range.start as u64, (range.end - 1) as u64);
+            for hash in [first, first + (last - first) / 2, last] {
+                assert_eq!(slot(hash, of), index, "{hash} of {of} slots");
+            }
+            let previous = index.checked_sub(1).unwrap_or(of - 1);
+            assert_eq!(slot(first.wrapping_sub(1), of), previous);
+        }
+    }
+    assert_eq!(slot(5, 0), 0);
+}
+
+#[test]
+fn adjacent_slots_are_one_range() {
+    let check = |slots: &[u32], of: u32, ranges: usize| {
+        let selector = ShardSelector::slots(ShardKey::Uid, slots.iter().copied(), of);
+        assert_eq!(selector.ranges().len(), ranges, "{slots:?} of {of}");
+        for number in 0..1000 {
+            let uid = format!("uid-{number}");
+            let expected = slots.contains(&slot(hash(&uid), of));
+            assert_eq!(selector.matches(&uid, ""), expected, "{slots:?} of {of}");
+        }
+        assert_eq!(selector.is_empty(), ranges == 0);
+        if ranges > 0 {
+            assert_eq!(selector.to_string().parse(), Ok(selector));
+        }
+    };
+    check(&[], 8, 0);
+    check(&[8, 9], 8, 0);
+    check(&[3], 8, 1);
+    check(&[7, 6, 5, 6], 8, 1);
+    check(&[0, 1, 2, 3, 4, 5, 6], 7, 1);
+    check(&[0, 2, 3, 5], 7, 3);
+    check(&[0, 7], 8, 2);
+}
+
+#[test]
+fn a_cover_selects_at_least_the_same() {
+    let check = |slots: &[u32], ranges_max: usize, cover: &[u32]| {
+        let of = |slots: &[u32]| ShardSelector::slots(ShardKey::Uid, slots.iter().copied(), 16);
+        assert_eq!(of(slots).cover(ranges_max), of(cover));
+    };
+    check(&[], 4, &[]);
+    check(&[1, 3, 5], 3, &[1, 3, 5]);
+    check(&[1, 4, 6, 11], 3, &[1, 4, 5, 6, 11]);
+    check(&[1, 4, 6, 11], 2, &[1, 2, 3, 4, 5, 6, 11]);
+    check(&[1, 4], 0, &[1, 2, 3, 4]);
+    let range = |start, end| ShardRange::new(start, end);
+    let nested = ShardSelector::new(ShardKey::Uid, vec![range(5, 6), range(0, 9), range(20, 30)]);
+    let cover = nested.cover(2);
+    assert_eq!(cover.ranges(), [range(0, 9), range(20, 30)]);
+}
+
+#[test]
 fn spaces_quotes_and_parentheses() {
     let selector: ShardSelector = "( shardRange( object.metadata.uid ,\"0x0000000000000000\",\
                                    '0x0000000000000001'))||shardRange(object.metadata.uid, \
