@@ -38,6 +38,9 @@ pub struct LastState {
     /// object: the object may have changed before it was deleted, as with client-go's
     /// `DeletedFinalStateUnknown`.
     pub is_certain: bool,
+    /// Whether the object was not deleted. It only left the part of the kind that the informer
+    /// reads; see [`InformerFactory::resplit`](crate::InformerFactory::resplit).
+    pub has_left: bool,
 }
 
 /// One of the events that were coalesced into a [`Delta`]; see [`Delta::steps`].
@@ -48,7 +51,7 @@ pub enum Step<'a> {
     Created {
         /// New object.
         object: &'a Stored,
-        /// Whether the object existed before the listener started.
+        /// Whether the object existed before the listener started; see [`Delta::initial`].
         is_initial: bool,
     },
     /// The object changed, or a resync delivers the object again.
@@ -67,6 +70,12 @@ pub enum Step<'a> {
         /// Whether the object was in this state when it was deleted; see [`LastState::is_certain`].
         is_certain: bool,
     },
+    /// The informer no longer reads the part of the kind that the object belongs to. The object
+    /// may still exist.
+    Left {
+        /// Last known state of the object.
+        object: &'a Stored,
+    },
 }
 
 /// Change of one object. If several changes were coalesced, `old` is the state that the listener
@@ -83,7 +92,8 @@ pub struct Delta {
     pub old: Option<Stored>,
     /// Current state; `None` if the object was deleted.
     pub new: Option<Stored>,
-    /// Whether the object is part of the first list, that is, existed before the listener started.
+    /// Whether the object is part of the first list, that is, existed before the listener started,
+    /// or before the informer began to read its part of the kind.
     pub initial: bool,
     /// Whether several changes were coalesced.
     pub coalesced: bool,
@@ -120,8 +130,27 @@ impl Delta {
     ) -> Option<Self> {
         let object = last.or_else(|| old.clone());
         let mut delta = Self::new(Change::Deleted, old, None)?;
-        delta.last = object.map(|object| LastState { object, is_certain });
+        delta.last = object.map(|object| LastState {
+            object,
+            is_certain,
+            has_left: false,
+        });
         Some(delta)
+    }
+
+    /// Creates the delta of an object that is no longer in the part that the informer reads.
+    pub(crate) fn left(old: Stored) -> Option<Self> {
+        let mut delta = Self::deleted(Some(old), None, false)?;
+        if let Some(last) = &mut delta.last {
+            last.has_left = true;
+        }
+        Some(delta)
+    }
+
+    /// Reports whether the object left the part of the kind that the informer reads, and may still
+    /// exist. The change is then [`Change::Deleted`].
+    pub fn has_left(&self) -> bool {
+        self.new.is_none() && self.last.as_ref().is_some_and(|last| last.has_left)
     }
 
     /// Merges a later change of the same object into this delta.
@@ -182,10 +211,13 @@ impl Delta {
         }
     }
 
-    /// Returns the deletion event of the object of which `object` is a version.
+    /// Returns the last event of the object of which `object` is a version.
     fn deletion_of<'a>(&'a self, object: &'a Stored) -> Step<'a> {
         let is_same = |last: &&LastState| last.object.meta().uid() == object.meta().uid();
         match self.last.as_ref().filter(is_same) {
+            Some(last) if last.has_left => Step::Left {
+                object: &last.object,
+            },
             Some(last) => Step::Deleted {
                 object: &last.object,
                 is_certain: last.is_certain,

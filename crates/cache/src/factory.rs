@@ -15,11 +15,10 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::informer::{InformerHandle, InformerSink};
+use crate::informer::{InformerHandle, InformerSink, Split};
 use crate::list_watch::AnySource;
 use crate::object::Codec;
 use crate::reflector::{ApiSource, FunctionSource, ReflectorLoop, ReflectorOptions, Source};
-use crate::shard::Part;
 use crate::{
     CacheMetrics, DynamicObject, Informer, InformerOptions, ListWatch, Lister, Shards, StoreForm,
     SyncError, Transform,
@@ -93,7 +92,10 @@ pub(crate) struct Identity {
     /// Kind of the objects; `None` if the Rust type determines the kind.
     kind: Option<Kind>,
     namespaces: Vec<Option<String>>,
+    /// Selectors of the requests, without the part of the kind.
     list: ListOptions,
+    /// Part of the kind that all watches of the informer read together.
+    part: Shards,
     format: ResponseFormat,
     store_form: StoreForm,
     /// ID of the transform; `None` without a transform. Only clones of one transform have the same
@@ -114,13 +116,16 @@ impl Identity {
         let list = &self.list;
         let namespaces = self.namespaces.iter().flatten();
         let namespaces = namespaces.map(|name| format!("namespace={name}"));
-        let selectors = [
-            &list.label_selector,
-            &list.field_selector,
-            &list.shard_selector,
-        ];
+        let selectors = [&list.label_selector, &list.field_selector];
         let selectors = selectors.into_iter().filter(|text| !text.is_empty());
         let mut parts: Vec<_> = namespaces.chain(selectors.cloned()).collect();
+        parts.extend(self.part.range.as_ref().map(|range| {
+            let of = if self.part.by_owner { "owners=" } else { "" };
+            match range.is_empty() {
+                true => format!("{of}nothing"),
+                false => format!("{of}{range}"),
+            }
+        }));
         if self.format.metadata_only {
             parts.push("metadata".to_owned());
         }
@@ -221,71 +226,86 @@ impl InformerFactory {
         }
         informers.retain(|_, handle| handle.strong_count() > 0);
         let shards = options.shards.clone();
-        let parts = shards.parts(&identity.namespaces);
+        let reflectors = shards.parts(&identity.namespaces).len();
         let informer = Informer::new(
             codec,
             options,
             Some(self.client.clone()),
-            parts.len(),
+            reflectors,
             self.stop.child_token(),
         );
-        self.start(&informer, parts, &identity);
+        self.start(&informer, &shards, &identity);
         informers.insert(identity, informer.downgrade());
         informer
     }
 
     /// Changes the number of watches of an informer of this factory, or the part of the kind that
-    /// the informer caches. Cached objects stay readable. The informer lists the objects again, and
-    /// listeners are notified only of actual changes. Objects that do not belong to the new part
-    /// are removed from the informer. Does nothing for an informer of another factory.
+    /// the informer caches. The informer is given by a lister or directly. Cached objects stay
+    /// readable. The informer lists the objects again, and listeners are notified only of actual
+    /// changes. Objects that do not belong to the new part are removed from the informer at once;
+    /// listeners receive a deletion that [`has_left`](crate::Delta::has_left). Objects that are new
+    /// to the informer are delivered as [initial](crate::Delta::initial).
+    ///
+    /// Returns a handle that waits for the lists of the new part. Does nothing for an informer of
+    /// another factory.
     ///
     /// # Examples
     /// ```
+    /// use std::time::Duration;
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use opkit_cache::{InformerFactory, InformerOptions, ShardKey, Shards};
+    /// use opkit_cache::{InformerFactory, InformerOptions, ShardKey, Shards, SyncError};
     ///
-    /// fn share(factory: &InformerFactory) {
-    ///     let options = InformerOptions::default().shards(Shards::part(ShardKey::Uid, 0, 2));
+    /// async fn share(factory: &InformerFactory) -> Result<(), SyncError> {
+    ///     let options = InformerOptions::default().shards(Shards::part(ShardKey::Uid, 0, 3));
     ///     let pods = factory.informer_with::<Pod>(options);
-    ///     // A third process was started.
-    ///     factory.resplit(&pods, Shards::part(ShardKey::Uid, 0, 3));
+    ///     // One of three processes has stopped.
+    ///     let half = factory.resplit(&pods, Shards::part(ShardKey::Uid, 0, 2));
+    ///     half.wait(Duration::from_secs(10)).await
     /// }
     /// ```
-    pub fn resplit<K: Object>(&self, lister: &Lister<K>, shards: Shards) {
-        let handle = lister.informer().downgrade();
+    pub fn resplit(&self, informer: &impl AsRef<Informer>, shards: Shards) -> Resplit {
+        let informer = informer.as_ref();
+        let handle = informer.downgrade();
         let mut informers = self.informers.lock();
         let known = informers.iter().find(|(_, known)| known.ptr_eq(&handle));
         let Some(mut identity) = known.map(|(identity, _)| identity.clone()) else {
-            return;
+            return Resplit {
+                informer: informer.clone(),
+                generation: informer.generation(),
+            };
         };
         informers.remove(&identity);
-        identity.list.shard_selector = selector(&shards);
+        identity.part = shards.selected();
         identity.twin = 0;
         // An informer that already reads the same part stays the shared one.
         while (informers.get(&identity)).is_some_and(|other| other.strong_count() > 0) {
             identity.twin = identity.twin.saturating_add(1);
         }
-        let parts = shards.parts(&identity.namespaces);
-        self.start(lister.informer(), parts, &identity);
+        let generation = self.start(informer, &shards, &identity);
         informers.insert(identity, handle);
+        Resplit {
+            informer: informer.clone(),
+            generation,
+        }
     }
 
-    /// Starts the reflectors of an informer.
-    fn start(&self, informer: &Informer, parts: Vec<Part>, identity: &Identity) {
-        let (sinks, stop) = informer.split(parts.clone());
-        for (part, sink) in parts.into_iter().zip(sinks) {
-            let shard = part.shard.as_ref().map(ToString::to_string);
+    /// Starts the reflectors of an informer. Returns the number of the split of the kind.
+    fn start(&self, informer: &Informer, shards: &Shards, identity: &Identity) -> u64 {
+        let parts = shards.parts(&identity.namespaces);
+        let split = informer.split(parts.clone(), shards.range.is_none());
+        for (part, sink) in parts.into_iter().zip(split.sinks) {
             let mut list = identity.list.clone();
+            list.shard_selector = part.selector();
             list.namespace = part.namespace;
-            list.shard_selector = shard.unwrap_or_default();
             let options = ReflectorOptions {
                 list,
                 format: identity.format,
                 ..Default::default()
             };
             let source = ApiSource::new(self.client.clone(), informer.kind().clone());
-            self.reflect(source, sink, options, &stop);
+            self.reflect(source, sink, options, &split.stop);
         }
+        split.generation
     }
 
     /// Starts a reflector.
@@ -342,7 +362,7 @@ impl InformerFactory {
         let parts = options.shards.parts(&[list.namespace.clone()]);
         let stop = self.stop.child_token();
         let informer = Informer::new(codec, options, client, parts.len(), stop);
-        let (sinks, stop) = informer.split(parts);
+        let Split { sinks, stop, .. } = informer.split(parts, true);
         for sink in sinks {
             let (list, format) = (list.clone(), identity.format);
             let options = ReflectorOptions {
@@ -396,12 +416,12 @@ impl InformerFactory {
         let mut list = ListOptions::new();
         list.label_selector = text(options.labels.as_ref().map(ToString::to_string));
         list.field_selector = text(options.fields.as_ref().map(ToString::to_string));
-        list.shard_selector = selector(&options.shards);
         Identity {
             type_id: codec.type_id,
             kind: is_dynamic.then(|| codec.kind.clone()),
             namespaces: scope.namespaces(codec.kind.namespaced),
             list,
+            part: options.shards.selected(),
             format: ResponseFormat {
                 metadata_only: options.metadata_only,
                 protobuf: codec.message(options.metadata_only).is_some(),
@@ -444,26 +464,51 @@ impl InformerFactory {
         };
         let deadline = tokio::time::Instant::now() + timeout;
         for informer in informers {
-            if tokio::time::timeout_at(deadline, informer.wait_for_sync())
-                .await
-                .is_err()
-            {
-                return Err(SyncError::Timeout {
-                    kind: Box::new(informer.kind().clone()),
-                    seconds: timeout.as_secs(),
-                    last_error: informer.last_error(),
-                });
-            }
+            let synced = tokio::time::timeout_at(deadline, informer.wait_for_sync()).await;
+            synced.map_err(|_| not_listed(&informer, timeout))?;
         }
         Ok(())
     }
 }
 
-/// Returns the selector of the part of a kind that all watches of an informer read together; empty
-/// for all objects.
-fn selector(shards: &Shards) -> String {
-    let range = shards.range.as_ref();
-    range.map(ToString::to_string).unwrap_or_default()
+/// New split of the kind of an informer; see [`InformerFactory::resplit`]. The informer keeps
+/// running as long as this handle exists.
+#[derive(Debug, Clone)]
+pub struct Resplit {
+    informer: Informer,
+    generation: u64,
+}
+
+impl Resplit {
+    /// Reports whether all watches of the new split have completed a list, so that the informer
+    /// has the objects of the new part. If the kind was split again since, reports whether the
+    /// watches of that later split have.
+    pub fn is_listed(&self) -> bool {
+        self.informer.has_listed(self.generation)
+    }
+
+    /// Waits until [`is_listed`](Self::is_listed) returns true.
+    ///
+    /// # Errors
+    /// If that takes longer than `timeout`; same as
+    /// [`wait_for_sync`](InformerFactory::wait_for_sync).
+    ///
+    /// # Cancel safety
+    /// Safe to drop at any time and to call again.
+    pub async fn wait(&self, timeout: Duration) -> Result<(), SyncError> {
+        let listed = self.informer.wait_for_split(self.generation);
+        let listed = tokio::time::timeout(timeout, listed).await;
+        listed.map_err(|_| not_listed(&self.informer, timeout))
+    }
+}
+
+/// Returns the error of an informer whose lists were not complete within `timeout`.
+fn not_listed(informer: &Informer, timeout: Duration) -> SyncError {
+    SyncError::Timeout {
+        kind: Box::new(informer.kind().clone()),
+        seconds: timeout.as_secs(),
+        last_error: informer.last_error(),
+    }
 }
 
 #[cfg(test)]

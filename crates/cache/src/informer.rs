@@ -36,6 +36,12 @@ pub struct Informer {
     handle: Arc<InformerHandle>,
 }
 
+impl AsRef<Self> for Informer {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 /// Handle that all users of an informer share. Dropping the last clone of the handle stops the
 /// reflectors.
 #[derive(Debug)]
@@ -56,7 +62,9 @@ struct InformerCore {
     /// `state` is locked.
     writer: Mutex<Writer>,
     state: RwLock<State>,
-    synced: watch::Sender<bool>,
+    /// Number of the last split of the kind over watches of which all watches have completed a
+    /// list; `None` until the informer is synced.
+    listed: watch::Sender<Option<u64>>,
     last_error: Mutex<Option<String>>,
     stop: CancellationToken,
     /// Token that stops the reflectors of the current split of the kind over watches.
@@ -71,8 +79,10 @@ struct State {
     /// no longer matches the selector.
     selects: bool,
     listeners: Vec<Weak<Mailbox>>,
+    /// Whether the watches together read all objects of their namespaces.
+    is_whole: bool,
     /// Number of reflectors that have not completed their first list.
-    unsynced: usize,
+    unlisted: usize,
     /// Part of the kind that each reflector reads, and the resourceVersion that the reflector has
     /// reached.
     parts: Vec<Progress>,
@@ -80,7 +90,7 @@ struct State {
     previous: VecDeque<Vec<Progress>>,
     /// Number of splits of the kind over watches so far. Writes of the reflectors of an earlier
     /// split are ignored.
-    generation: u32,
+    generation: u64,
     /// Number of lists started so far.
     lists: u32,
     evicted: u64,
@@ -152,7 +162,8 @@ impl Informer {
             overlay: Overlay::default(),
             selects: options.labels.is_some() || options.fields.is_some(),
             listeners: Vec::new(),
-            unsynced: reflectors,
+            is_whole: options.shards.range.is_none(),
+            unlisted: reflectors,
             parts: Vec::new(),
             previous: VecDeque::new(),
             generation: 0,
@@ -166,7 +177,7 @@ impl Informer {
             options,
             client,
             state: RwLock::new(state),
-            synced: watch::Sender::new(reflectors == 0),
+            listed: watch::Sender::new((reflectors == 0).then_some(0)),
             last_error: Mutex::new(None),
             split_token: Mutex::new(stop.child_token()),
             stop: stop.clone(),
@@ -200,40 +211,65 @@ impl Informer {
     #[cfg(test)]
     pub(crate) fn sink(&self, part: impl Into<Part>) -> InformerSink {
         let mut state = self.core().state.write();
-        state.sink(&self.handle.core, part.into(), false)
+        state.sink(&self.handle.core, part.into())
     }
 
-    /// Replaces the reflectors by reflectors of other parts of the kind. Returns the sinks of the
-    /// new reflectors and the token that stops them. The previous reflectors are stopped, and their
-    /// writes are ignored. Objects that belong to none of the new parts are removed; all other
-    /// objects stay. The new reflectors start with a quorum read, which finds the changes since
-    /// then: no change is lost or delivered twice.
-    pub(crate) fn split(&self, parts: Vec<Part>) -> (Vec<InformerSink>, CancellationToken) {
+    /// Replaces the reflectors by reflectors of other parts of the kind. `is_whole` is whether the
+    /// parts together are all objects of their namespaces. The previous reflectors are stopped, and
+    /// their writes are ignored. Objects that belong to none of the new parts are removed; all
+    /// other objects stay. The new reflectors start with a quorum read, which finds the changes
+    /// since then: no change is lost or delivered twice.
+    pub(crate) fn split(&self, parts: Vec<Part>, is_whole: bool) -> Split {
         let split_token = self.core().stop.child_token();
         std::mem::replace(&mut *self.core().split_token.lock(), split_token.clone()).cancel();
         let mut state = self.core().state.write();
         let state = &mut *state;
-        let is_synced = self.is_synced();
-        state.generation = state.generation.wrapping_add(1);
+        state.generation = state.generation.saturating_add(1);
+        state.is_whole = is_whole;
+        state.unlisted = parts.len();
+        *self.core().last_error.lock() = None;
         let before = std::mem::take(&mut state.parts);
-        if !is_synced {
-            state.unsynced = parts.len();
-        }
         state.overlay.keep(&parts);
-        let covered = |stored: &Stored| parts.iter().any(|part| part.covers_stored(stored));
-        let removed = state.store.take(|stored| !covered(stored));
+        let is_kept = |stored: &Stored| parts.iter().any(|part| part.keeps(stored));
+        let removed = state.store.take(|stored| !is_kept(stored));
         for stored in removed {
-            state.notify(Delta::deleted(Some(stored), None, false));
+            state.notify(Delta::left(stored));
         }
-        let sinks = parts
+        let sinks: Vec<_> = parts
             .into_iter()
-            .map(|part| state.sink(&self.handle.core, part, is_synced))
+            .map(|part| state.sink(&self.handle.core, part))
             .collect();
         // Until a new watch has listed, responses to own writes are compared with the previous
         // watches.
         state.previous.push_front(before);
         state.previous.truncate(PREVIOUS_MAX);
-        (sinks, split_token)
+        if sinks.is_empty() {
+            self.core().all_listed(state);
+        }
+        Split {
+            sinks,
+            stop: split_token,
+            generation: state.generation,
+        }
+    }
+
+    /// Returns the number of the current split of the kind over watches.
+    pub(crate) fn generation(&self) -> u64 {
+        self.core().state.read().generation
+    }
+
+    /// Waits until all watches of the split with this number, or of a later one, have completed a
+    /// list.
+    pub(crate) async fn wait_for_split(&self, generation: u64) {
+        let mut listed = self.core().listed.subscribe();
+        // The sender lives in `self`, so the channel cannot close.
+        let _ = listed.wait_for(|listed| *listed >= Some(generation)).await;
+    }
+
+    /// Reports whether all watches of the split with this number, or of a later one, have completed
+    /// a list.
+    pub(crate) fn has_listed(&self, generation: u64) -> bool {
+        *self.core().listed.borrow() >= Some(generation)
     }
 
     /// Returns a lister of this informer; `None` if the informer was not started for the type `K`.
@@ -258,7 +294,7 @@ impl Informer {
             delta.initial = true;
             delta
         }));
-        if state.unsynced == 0 {
+        if self.is_synced() {
             mailbox.synced();
         }
         state.listeners.push(Arc::downgrade(&mailbox));
@@ -373,13 +409,13 @@ impl Informer {
     /// namespaces if that is `None`: it has no selector, reads all shards of the namespace, and
     /// evicts no bodies.
     pub fn has_all(&self, namespace: Option<&str>) -> bool {
-        let options = &self.core().options;
-        if options.shards.range.is_some() || options.memory_budget.is_some() {
+        if self.core().options.memory_budget.is_some() {
             return false;
         }
         let state = self.core().state.read();
         let mut parts = state.parts.iter();
-        !state.selects
+        state.is_whole
+            && !state.selects
             && parts.any(|progress| {
                 let part = progress.part.namespace.as_deref();
                 part.is_none() || part == namespace
@@ -427,7 +463,7 @@ impl Informer {
 
     /// Reports whether the first list is complete.
     pub fn is_synced(&self) -> bool {
-        *self.core().synced.borrow()
+        self.core().listed.borrow().is_some()
     }
 
     /// Reports whether the informer has stopped: its objects stay readable, but do not change any
@@ -457,13 +493,7 @@ impl Informer {
     /// # Cancel safety
     /// Safe to drop at any time and to call again.
     pub async fn wait_for_sync(&self) {
-        // The sender lives in `self`, so the channel cannot close.
-        let _ = self
-            .core()
-            .synced
-            .subscribe()
-            .wait_for(|synced| *synced)
-            .await;
+        self.wait_for_split(0).await;
     }
 
     /// Returns the last error of a list or watch; `None` after a later list or watch has succeeded.
@@ -521,6 +551,13 @@ impl Informer {
             return;
         }
         match self.core().options.selects(written) {
+            // The write has moved the object to owners in other parts. The removed state has the
+            // previous owners.
+            Selected::Yes if !state.keeps(written) => {
+                state.overlay.write(&key, uid.as_deref(), version);
+                state.remove(&key, None);
+                state.limit_overlay();
+            }
             Selected::Yes => {
                 state.overlay.write(&key, uid.as_deref(), version);
                 state.upsert(written.clone(), Change::Updated, false);
@@ -578,6 +615,17 @@ impl Informer {
     }
 }
 
+/// New split of the kind of an informer over watches; see [`Informer::split`].
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// Sinks of the new reflectors, one for each part.
+    pub(crate) sinks: Vec<InformerSink>,
+    /// Token that stops the new reflectors.
+    pub(crate) stop: CancellationToken,
+    /// Number of this split.
+    pub(crate) generation: u64,
+}
+
 /// Set of stored objects that is searched for the selected ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Candidates<'a> {
@@ -595,10 +643,18 @@ impl InformerCore {
         let stored = self.writer.lock().store(&wire, &self.options);
         stored.ok_or_else(|| HeadError::Json(serde::de::Error::custom("the object has no name")))
     }
+
+    /// Records that all watches of the current split of the kind have completed a list.
+    fn all_listed(&self, state: &State) {
+        let before = self.listed.send_replace(Some(state.generation));
+        if before.is_none() {
+            state.mailboxes().for_each(|mailbox| mailbox.synced());
+        }
+    }
 }
 
 impl State {
-    fn sink(&mut self, core: &Arc<InformerCore>, part: Part, synced: bool) -> InformerSink {
+    fn sink(&mut self, core: &Arc<InformerCore>, part: Part) -> InformerSink {
         let place = self.parts.len();
         let stats = Arc::new(WatchStats::default());
         self.parts.push(Progress {
@@ -608,7 +664,13 @@ impl State {
             stats: stats.clone(),
         });
         let place = (self.generation, place);
-        InformerSink::new(core.clone(), part, place, stats, synced)
+        InformerSink::new(core.clone(), part, place, stats)
+    }
+
+    /// Reports whether an object belongs to one of the parts that the watches read.
+    fn keeps(&self, stored: &Stored) -> bool {
+        let mut parts = self.parts.iter();
+        parts.any(|progress| progress.part.keeps(stored))
     }
 
     /// Returns the state of the watch that reports an object.
@@ -727,6 +789,7 @@ impl State {
     /// Stores an object, and notifies listeners unless the same version was already stored.
     fn upsert(&mut self, stored: Stored, change: Change, initial: bool) {
         let old = self.store.insert(stored.clone());
+        let initial = initial && old.is_none();
         if old.as_ref().is_some_and(|old| same_version(old, &stored)) {
             return;
         }

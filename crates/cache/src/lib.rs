@@ -53,7 +53,7 @@ pub use cached_client::CachedClient;
 pub use delta::{Change, Delta, LastState, Step};
 pub use delta_queue::{DeltaQueue, ObjectDelta, PoppedDeltas};
 pub use error::{CacheReadError, FetchError, ObjectError, SyncError};
-pub use factory::{InformerFactory, Scope};
+pub use factory::{InformerFactory, Resplit, Scope};
 pub use index::Index;
 pub use indexer::{Indexer, IndexerError};
 pub use informer::{Informer, Stats};

@@ -174,6 +174,7 @@ impl Listener {
                     Step::Created { object, is_initial } => handler.add(object, is_initial),
                     Step::Updated { old, new, .. } => handler.update(old, new),
                     Step::Deleted { object, is_certain } => handler.delete(object, is_certain),
+                    Step::Left { object } => handler.left(object),
                 }),
             }
         }
@@ -223,6 +224,13 @@ pub trait Handler: Send {
     /// [`LastState`](crate::LastState).
     fn delete(&mut self, object: &Stored, is_certain: bool) {
         let _ = (object, is_certain);
+    }
+
+    /// Called when the informer no longer reads the part of the kind that the object belongs to; see
+    /// [`InformerFactory::resplit`](crate::InformerFactory::resplit). By default, calls
+    /// [`delete`](Handler::delete).
+    fn left(&mut self, object: &Stored) {
+        self.delete(object, false);
     }
 
     /// Called when all objects of the first list have been delivered.

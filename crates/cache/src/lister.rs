@@ -126,6 +126,12 @@ impl<K> Clone for Lister<K> {
     }
 }
 
+impl<K> AsRef<Informer> for Lister<K> {
+    fn as_ref(&self) -> &Informer {
+        &self.informer
+    }
+}
+
 impl<K: Object> Lister<K> {
     /// Creates a lister of an informer whose objects have the type `K`.
     pub(crate) fn new(informer: Informer) -> Self {

@@ -16,7 +16,7 @@ mod subject;
 
 use std::time::Duration;
 
-use opkit_apimachinery::shard::ShardKey;
+use opkit_apimachinery::shard::{ShardKey, ShardSelector};
 use opkit_random::Random;
 
 use self::link::{Form, Link};
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Reports whether some reflector reads the object with this namespace and UID.
+    /// Reports whether some reflector reports the object with this namespace and UID.
     fn is_read(&self, namespace: &str, uid: &str) -> bool {
         self.links.iter().any(|link| link.covers(namespace, uid))
     }
@@ -135,6 +135,8 @@ impl World {
                 true => self.write(),
                 false => self.observe_response(),
             },
+            // The informer reads an empty part of the kind.
+            25..85 if self.links.is_empty() => self.write(),
             25..85 => {
                 let link = self.random.below(self.links.len() as u64) as usize;
                 self.turn(link, true)?;
@@ -204,7 +206,10 @@ impl World {
         let mut lists = self.links.iter().zip(&self.lists_before);
         let is_listed = lists.all(|(link, before)| link.lists() > *before);
         let (subject, server) = (&self.subject, &self.server);
-        self.oracle.observed(&response, subject, server, is_listed);
+        let mut links = self.links.iter();
+        let is_partial = links.any(|link| link.is_sharded() || link.is_by_owner());
+        let oracle = &mut self.oracle;
+        oracle.observed(&response, subject, server, is_listed, is_partial);
         self.subject.observe(&response);
     }
 
@@ -244,7 +249,7 @@ impl World {
         }
         let expected = self.server.objects();
         let is_expected = |object: &&server::Object| {
-            self.is_read(object.key.namespace, &object.uid)
+            self.links.iter().any(|link| link.reads(object))
                 && (!self.form.selects || object.is_selected)
         };
         let expected: Vec<_> = expected.iter().filter(is_expected).collect();
@@ -254,9 +259,11 @@ impl World {
                 "the store differs\n server {expected:?}\n store  {found:?}"
             ));
         }
-        // A watch with a selector never proves that an object is deleted. With several watches of a
-        // namespace, the first one to settle does not know the progress of the others.
-        let is_one_watch = self.links.iter().all(|link| !link.is_sharded());
+        // A watch with a selector never proves that an object is deleted, and a list of objects with
+        // certain owners does not either. With several watches of a namespace, the first one to
+        // settle does not know the progress of the others.
+        let is_plain = |link: &Link| !link.is_sharded() && !link.is_by_owner();
+        let is_one_watch = self.links.iter().all(is_plain);
         if self.subject.has_overlay() && is_one_watch && !self.form.selects {
             let overlay_text = self.subject.overlay_text();
             return Err(format!(
@@ -283,9 +290,12 @@ fn shards(random: &mut Random) -> Shards {
         true => ShardKey::Uid,
         false => ShardKey::Namespace,
     };
-    let shards = match random.percent(75) {
-        true => Shards::default(),
-        false => Shards::part(key, random.below(2) as u32, 2),
+    let index = random.below(2) as u32;
+    let shards = match random.below(100) {
+        0..55 => Shards::default(),
+        55..75 => Shards::part(key, index, 2),
+        75..97 => Shards::owners(ShardSelector::part(ShardKey::Uid, index, 2)),
+        _ => Shards::range(ShardSelector::slots(key, [], 2)),
     };
     match random.percent(50) {
         true => shards,

@@ -1,5 +1,6 @@
 //! Writer of an informer: encodes received bytes into stored objects.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -107,7 +108,7 @@ impl Writer {
         let tape = std::mem::take(&mut self.scratch);
         let stored = match encoded {
             Ok(()) => Stored::new(&self.origin, &tape, self.form),
-            Err(cause) => self.unreadable(&wire.head, cause),
+            Err(cause) => self.unreadable(wire, cause),
         };
         self.scratch = tape;
         stored
@@ -162,12 +163,17 @@ impl Writer {
         }
     }
 
-    fn unreadable(&mut self, head: &Head<'_>, cause: serde_json::Error) -> Option<Stored> {
+    fn unreadable(&mut self, wire: &Wire<'_>, cause: serde_json::Error) -> Option<Stored> {
+        let head = &wire.head;
+        // The owners determine whether the informer reads the object.
+        let owners = wire.owners(self.message).unwrap_or_default();
+        let owners: Vec<_> = owners.iter().map(|uid| json!({"uid": uid})).collect();
         let metadata = json!({"metadata": {
             "name": head.name,
             "namespace": head.namespace,
             "uid": head.uid,
             "resourceVersion": head.resource_version,
+            "ownerReferences": owners,
         }});
         let mut tape = Vec::new();
         let object = number_of(&head.name, head.namespace.as_deref());
@@ -222,6 +228,16 @@ impl<'a> Wire<'a> {
             }),
         };
         wire.map_err(HeadError::Json)
+    }
+
+    /// Reads the UIDs of the object's owners. `kind` is the message type of a protobuf object.
+    pub(crate) fn owners(&self, kind: Option<MessageType>) -> Result<Vec<Cow<'a, str>>, HeadError> {
+        let owners = match self.body {
+            Body::Json(text) => Head::owners_of_json(text).map_err(serde_json::Error::custom),
+            Body::Protobuf(bytes) => message(kind, bytes)
+                .and_then(|message| Head::owners_of(message).map_err(serde_json::Error::custom)),
+        };
+        owners.map_err(HeadError::Json)
     }
 }
 

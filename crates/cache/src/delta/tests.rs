@@ -151,6 +151,7 @@ fn steps(deltas: Vec<Delta>) -> Vec<String> {
             Step::Deleted { object, is_certain } => {
                 format!("deleted {}{}", object.version(), sure(is_certain))
             }
+            Step::Left { object } => format!("left {}", object.version()),
         });
     });
     steps

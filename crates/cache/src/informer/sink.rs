@@ -25,7 +25,7 @@ pub(crate) struct InformerSink {
     core: Arc<InformerCore>,
     part: Part,
     /// Number of the split of the kind over watches to which this sink belongs.
-    generation: u32,
+    generation: u64,
     /// Index, within the split, of the part that the reflector reads.
     place: usize,
     stats: Arc<WatchStats>,
@@ -34,7 +34,7 @@ pub(crate) struct InformerSink {
     /// Whether a list is in progress.
     in_list: bool,
     /// Whether a list was completed.
-    synced: bool,
+    listed: bool,
     /// Sequence number of the overlay of this process's writes when the list started.
     start: u64,
     /// Highest resourceVersion that this process had written when the list started; `None` unless
@@ -49,9 +49,8 @@ impl InformerSink {
     pub(super) fn new(
         core: Arc<InformerCore>,
         part: Part,
-        (generation, place): (u32, usize),
+        (generation, place): (u64, usize),
         stats: Arc<WatchStats>,
-        synced: bool,
     ) -> Self {
         Self {
             core,
@@ -61,7 +60,7 @@ impl InformerSink {
             stats,
             list: 0,
             in_list: false,
-            synced,
+            listed: false,
             start: 0,
             written: None,
             deferred: HashMap::new(),
@@ -108,17 +107,36 @@ impl InformerSink {
         (state.generation == self.generation).then_some(state)
     }
 
-    /// Reports whether an object belongs to the part of the kind that this reflector reads. A
-    /// server without support for shards sends objects of all parts.
+    /// Reports whether an object is one that this reflector reports. A server without support for
+    /// shards sends objects of all parts.
     fn covers(&self, head: &Head<'_>) -> bool {
         self.part
             .covers(head.namespace.as_deref(), head.uid.as_deref())
     }
 
+    /// Reports whether an object belongs to the part of the kind that this reflector reads.
+    fn keeps(&self, wire: &Wire<'_>) -> Result<bool, HeadError> {
+        if !self.covers(&wire.head) || !self.part.by_owner {
+            return Ok(self.covers(&wire.head));
+        }
+        let owners = wire.owners(self.core.message)?;
+        Ok(self.part.has_owner(owners.iter()))
+    }
+
+    /// Removes an object whose owners are all in other parts, if it is stored. The object may have
+    /// had other owners in an earlier version, even in the list in progress.
+    fn drop_listed(&self, key: &ObjectKey, observed: ObjectVersion<'_>) {
+        if let Some(mut state) = self.state()
+            && state.overlay.admit_listed(key, observed)
+        {
+            state.remove(key, None);
+        }
+    }
+
     /// Reports whether the watch of another shard has reported a later object of the same name. The
     /// events of two watches have no common order, so the earlier object can arrive last.
     fn is_superseded(&self, state: &State, key: &ObjectKey, version: Option<u64>) -> bool {
-        self.part.shard.is_some()
+        self.part.is_shared()
             && state.store.get(key).is_some_and(|stored| {
                 Some(stored.version()) > version && !self.part.covers_stored(stored)
             })
@@ -167,6 +185,10 @@ impl Sink for InformerSink {
         let key = key_of(head);
         // A streaming list may contain an object again, in a later version.
         self.deferred.remove(&key);
+        if !self.keeps(&wire)? {
+            self.drop_listed(&key, object_version(head));
+            return Ok(());
+        }
         if self.mark_if_known(&key, head) {
             return Ok(());
         }
@@ -184,7 +206,7 @@ impl Sink for InformerSink {
         if self.is_superseded(&state, &key, object_version(head).version) {
             return Ok(());
         }
-        state.upsert(stored, Change::Replaced, !self.synced);
+        state.upsert(stored, Change::Replaced, !self.listed);
         state.store.mark(&key, self.list);
         drop(state);
         self.evict();
@@ -204,7 +226,8 @@ impl Sink for InformerSink {
         }
         let version = number(Some(resource_version));
         state.advance(self.place, version);
-        let selects = state.selects;
+        // A stored object may have been listed with owners in other parts.
+        let selects = state.selects || self.part.by_owner;
         state.overlay.end_list(Listed {
             part: &self.part,
             selects,
@@ -225,7 +248,7 @@ impl Sink for InformerSink {
             if !state.overlay.refuses(&key, observed)
                 && !self.is_superseded(&state, &key, observed.version)
             {
-                state.upsert(stored.clone(), Change::Replaced, !self.synced);
+                state.upsert(stored.clone(), Change::Replaced, !self.listed);
                 state.store.mark(&key, self.list);
             }
         }
@@ -241,21 +264,21 @@ impl Sink for InformerSink {
         for stored in removed {
             all.notify(Delta::deleted(Some(stored), None, false));
         }
-        if !self.synced {
-            state.unsynced = state.unsynced.saturating_sub(1);
-            if state.unsynced == 0 {
-                state.mailboxes().for_each(|mailbox| mailbox.synced());
-                self.core.synced.send_replace(true);
+        if !self.listed {
+            state.unlisted = state.unlisted.saturating_sub(1);
+            if state.unlisted == 0 {
+                self.core.all_listed(&state);
             }
         }
         drop(state);
-        self.synced = true;
+        self.listed = true;
     }
 
     fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, HeadError> {
         let wire = Wire::read(object, self.core.message)?;
         let head = &wire.head;
-        let stored = match self.covers(head) {
+        let keeps = self.keeps(&wire)?;
+        let stored = match keeps {
             true => self.store(&wire),
             false => None,
         };
@@ -263,12 +286,17 @@ impl Sink for InformerSink {
             return Ok(None);
         };
         state.advance(self.place, number(head.resource_version.as_deref()));
-        if let Some(stored) = stored
+        // All owners are in other parts. Earlier versions may have had other owners.
+        let is_foreign = !keeps && self.covers(head);
+        if (stored.is_some() || is_foreign)
             && (state.overlay.is_empty() || state.admit(&key_of(head), object_version(head), false))
-            && (self.part.shard.is_none()
+            && (!self.part.is_shared()
                 || !self.is_superseded(&state, &key_of(head), object_version(head).version))
         {
-            state.upsert(stored, Change::Updated, false);
+            match stored {
+                Some(stored) => state.upsert(stored, Change::Updated, false),
+                None => state.remove(&key_of(head), None),
+            }
         }
         drop(state);
         self.evict();
@@ -280,10 +308,11 @@ impl Sink for InformerSink {
         let head = &wire.head;
         let key = key_of(head);
         self.deferred.remove(&key);
-        // The event contains the last state of the object.
-        let last = match self.covers(head) {
-            true => self.store(&wire),
-            false => None,
+        // The event contains the last state of the object. If its owners are all in other parts, the
+        // stored state is delivered, which has the previous owners.
+        let last = match self.keeps(&wire) {
+            Ok(true) => self.store(&wire),
+            Ok(false) | Err(_) => None,
         };
         let Some(mut state) = self.state() else {
             return Ok(None);

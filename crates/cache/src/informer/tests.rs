@@ -11,6 +11,7 @@ use crate::{Event, Lister, Selection, ShownValues, StoreForm};
 
 mod deletions;
 mod hardening;
+mod shards;
 
 /// Informer and the sink of its reflector.
 struct Fed {

@@ -88,18 +88,23 @@ impl Link {
         }
     }
 
-    /// Reports whether the reflector reads `object`.
+    /// Reports whether the informer stores `object` if this reflector reports it.
     pub(super) fn reads(&self, object: &Object) -> bool {
-        self.covers(object.key.namespace, &object.uid)
+        self.covers(object.key.namespace, &object.uid) && self.part.has_owner(object.owners.iter())
     }
 
-    /// Reports whether the reflector reads an object with this namespace and UID.
+    /// Reports whether the reflector reports an object with this namespace and UID.
     pub(super) fn covers(&self, namespace: &str, uid: &str) -> bool {
         self.part.covers(Some(namespace), Some(uid))
     }
 
     pub(super) fn is_sharded(&self) -> bool {
-        self.part.shard.is_some()
+        self.part.is_shared()
+    }
+
+    /// Reports whether the informer stores only objects with certain owners.
+    pub(super) fn is_by_owner(&self) -> bool {
+        self.part.by_owner
     }
 
     /// Returns the number of lists that the reflector has completed.
@@ -121,7 +126,7 @@ impl Link {
     /// the objects of other shards.
     fn is_sent(&self, server: &Server, object: &Object) -> bool {
         match server.has_shards {
-            true => self.reads(object),
+            true => self.covers(object.key.namespace, &object.uid),
             false => {
                 let namespace = self.part.namespace.as_deref();
                 namespace.is_none_or(|namespace| namespace == object.key.namespace)

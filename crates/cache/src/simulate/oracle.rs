@@ -25,15 +25,23 @@ pub(super) struct Oracle {
 impl Oracle {
     /// Records a response that is passed to the informer. `is_listed` is whether every reflector
     /// has completed a list since the start or the last restore. Before that, reads need not show
-    /// writes. After a restore, undone versions may look newer than a deletion.
+    /// writes. After a restore, undone versions may look newer than a deletion. `is_partial` is
+    /// whether an object can be missing although its watch has not reported its deletion: because it
+    /// had owners in other parts, or because the watch of another shard has reported an object of
+    /// the same name. An informer that does not have the object ignores the deletion then.
     pub(super) fn observed(
         &mut self,
         response: &Response,
         subject: &Subject,
         server: &Server,
         is_listed: bool,
+        is_partial: bool,
     ) {
-        let is_known = is_listed || server.restored() == 0;
+        let (namespace, uid) = response.of();
+        let contents = subject.contents();
+        let mut read = contents.iter();
+        let read = read.find(|read| read.uid == uid && read.key.namespace == namespace);
+        let is_known = (is_listed || server.restored() == 0) && (!is_partial || read.is_some());
         match response {
             Response::Object(object) => {
                 self.note(&object.key, object.version);
@@ -49,7 +57,6 @@ impl Oracle {
             }
             Response::Gone { key, uid, known } => {
                 self.gone.insert(uid.clone());
-                let read = subject.get(key).filter(|read| read.uid == *uid);
                 // A caller that never read the object knows no version of it, and the cache may not
                 // know one either.
                 if let Some(known) = known.or(read.map(|read| read.version)) {
@@ -101,10 +108,13 @@ impl Oracle {
         if links.iter().any(Link::is_sharded) {
             return Ok(());
         }
+        let is_read = |object: &Object| {
+            (!selects || object.is_selected) && links.iter().any(|link| link.reads(object))
+        };
         for (key, version) in &self.written {
             match subject.get(key) {
                 Some(read) if read.version >= *version => {}
-                None if server.was_absent(key, *version, selects) => {}
+                None if server.was_absent(key, *version, is_read) => {}
                 read => return Err(format!("wrote {key:?} at {version}, then read {read:?}")),
             }
         }
@@ -132,7 +142,8 @@ impl Oracle {
             }
         }
         for read in subject.contents().iter().filter(|read| link.reads(read)) {
-            let is_there = listed.get(&read.key).is_some_and(|it| it.uid == read.uid);
+            let listed = listed.get(&read.key).filter(|it| link.reads(it));
+            let is_there = listed.is_some_and(|it| it.uid == read.uid);
             if !is_there && read.version <= version {
                 return Err(format!(
                     "the list at version {version} does not contain {read:?}"

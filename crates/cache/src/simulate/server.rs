@@ -10,6 +10,8 @@ use super::link::Link;
 
 pub(super) const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 pub(super) const NAMES: u64 = 5;
+/// UIDs of owners: each half of the hashes contains two of them.
+pub(super) const OWNERS: [&str; 4] = ["0-owner", "1-owner", "2-owner", "3-owner"];
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
@@ -28,12 +30,19 @@ pub(super) struct Object {
     pub(super) is_selected: bool,
     pub(super) is_deleting: bool,
     pub(super) finalizers: usize,
+    /// UIDs of the owners.
+    pub(super) owners: Vec<&'static str>,
 }
 
 impl Object {
     pub(super) fn json(&self) -> Value {
         let finalizers = (0..self.finalizers).map(|n| format!("example.com/f{n}"));
+        let owners = self.owners.iter();
+        let owners = owners.map(
+            |uid| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}),
+        );
         let mut meta = json!({
+            "ownerReferences": owners.collect::<Vec<_>>(),
             "namespace": self.key.namespace,
             "name": self.key.name,
             "uid": self.uid,
@@ -211,10 +220,15 @@ impl Server {
     }
 
     /// Reports whether the object with this key was absent at the version `since` or at any later
-    /// version. If `selects` is set, an object without the selected label counts as absent.
-    pub(super) fn was_absent(&self, key: &Key, since: u64, selects: bool) -> bool {
-        let is_absent = |object: &Object| selects && !object.is_selected;
-        self.at(since).get(key).is_none_or(is_absent)
+    /// version. An object that is not read by any reflector counts as absent.
+    pub(super) fn was_absent(
+        &self,
+        key: &Key,
+        since: u64,
+        is_read: impl Fn(&Object) -> bool,
+    ) -> bool {
+        let is_absent = |object: &Object| !is_read(object);
+        self.at(since).get(key).is_none_or(&is_absent)
             || self.after(since).any(|entry| {
                 entry.object.key == *key
                     && (entry.change == Change::Deleted || is_absent(&entry.object))
@@ -243,6 +257,7 @@ impl Server {
                 is_selected: random.percent(70),
                 is_deleting: false,
                 finalizers: random.below(4).saturating_sub(2) as usize,
+                owners: owners(random),
             };
             return self.record(Change::Added, None, object);
         };
@@ -275,6 +290,10 @@ impl Server {
             }
             75..80 if !before.is_deleting => {
                 object.finalizers += 1;
+                self.record(Change::Modified, Some(before), object)
+            }
+            80..92 => {
+                object.owners = owners(random);
                 self.record(Change::Modified, Some(before), object)
             }
             _ => self.record(Change::Modified, Some(before), object),
@@ -330,4 +349,11 @@ impl Server {
         self.restored += 1;
         self.frozen = true;
     }
+}
+
+/// Returns the UIDs of up to two random owners.
+fn owners(random: &mut Random) -> Vec<&'static str> {
+    let count = random.below(3);
+    let owners = (0..count).map(|_| OWNERS[random.below(OWNERS.len() as u64) as usize]);
+    owners.collect()
 }

@@ -5,11 +5,11 @@ use opkit_client::ObjectKey;
 use tokio_util::sync::CancellationToken;
 
 use super::Fault;
-use super::server::{Key, NAMES, NAMESPACES, Object, Response};
+use super::server::{Key, NAMES, NAMESPACES, OWNERS, Object, Response};
 use crate::object::Codec;
 use crate::shard::Part;
 use crate::sink::Sink;
-use crate::{Informer, InformerOptions, Listener, ObjectError, Stored};
+use crate::{Informer, InformerOptions, Listener, ObjectError, Owner, Stored};
 
 pub(super) struct Subject {
     informer: Informer,
@@ -28,9 +28,9 @@ impl Subject {
     }
 
     pub(super) fn split(&self, parts: Vec<Part>) -> Vec<Box<dyn Sink>> {
-        let (sinks, _) = self.informer.split(parts);
+        let split = self.informer.split(parts, false);
         let boxed = |sink| -> Box<dyn Sink> { Box::new(sink) };
-        sinks.into_iter().map(boxed).collect()
+        split.sinks.into_iter().map(boxed).collect()
     }
 
     pub(super) fn listen(&self) -> Listener {
@@ -102,7 +102,14 @@ pub(super) fn read(stored: &Stored) -> Object {
         is_selected: meta.label("app").as_deref() == Some("web"),
         is_deleting: meta.is_deleting(),
         finalizers: meta.finalizers().len(),
+        owners: owners(stored),
     }
+}
+
+fn owners(stored: &Stored) -> Vec<&'static str> {
+    let owners = stored.meta().owners().into_iter();
+    let uid = |owner: Owner<'_>| OWNERS.into_iter().find(|uid| *uid == owner.uid);
+    owners.map(|owner| uid(owner).unwrap()).collect()
 }
 
 pub(super) fn key(key: &ObjectKey) -> Key {

@@ -21,6 +21,7 @@ fn injected_faults_are_found() {
     let found = |fault: Fault, word: &str| {
         let first = match fault {
             Fault::Overlay(UnselectedIsGone) => 3000,
+            Fault::Overlay(SplitForgets) => 2000,
             _ => 0,
         };
         let mut failures = (first..first + 1000).filter_map(|seed| run(seed, fault).err());

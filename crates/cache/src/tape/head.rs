@@ -84,6 +84,42 @@ impl<'a> Head<'a> {
         })
     }
 
+    /// Reads the UIDs of the owner references from JSON.
+    pub(crate) fn owners_of_json(json: &'a str) -> Result<Vec<Cow<'a, str>>, InvalidJson> {
+        let mut uids = Vec::new();
+        let mut scanner = Scanner::new(json);
+        scanner.fields(|scanner, name| {
+            if name != "metadata" {
+                return Ok(Field::Skip);
+            }
+            scanner.fields(|scanner, name| {
+                if name != "ownerReferences" {
+                    return Ok(Field::Skip);
+                }
+                scanner.items(|scanner| {
+                    scanner.fields(|scanner, name| {
+                        if name != "uid" || scanner.peek() != Some(b'"') {
+                            return Ok(Field::Skip);
+                        }
+                        uids.push(scanner.string()?);
+                        Ok(Field::Passed)
+                    })
+                })?;
+                Ok(Field::Stop)
+            })?;
+            Ok(Field::Stop)
+        })?;
+        Ok(uids)
+    }
+
+    /// Reads the UIDs of the owner references from any serde deserializer.
+    pub(crate) fn owners_of<D: Deserializer<'a>>(object: D) -> Result<Vec<Cow<'a, str>>, D::Error> {
+        let Owned { metadata } = Owned::deserialize(object)?;
+        let owners = metadata.owner_references.into_iter().flatten();
+        let uids = owners.filter_map(|owner| owner.uid.map(|Name(uid)| uid));
+        Ok(uids.collect())
+    }
+
     fn is_complete(&self) -> bool {
         !self.name.is_empty()
             && self.namespace.is_some()
@@ -109,4 +145,23 @@ struct Metadata<'a> {
     uid: Option<Name<'a>>,
     #[serde(borrow)]
     resource_version: Option<Name<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Owned<'a> {
+    #[serde(borrow, default)]
+    metadata: Owners<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Owners<'a> {
+    #[serde(borrow)]
+    owner_references: Option<Vec<Owner<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Owner<'a> {
+    #[serde(borrow, default)]
+    uid: Option<Name<'a>>,
 }

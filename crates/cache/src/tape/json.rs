@@ -174,6 +174,22 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    /// Reads a list. Calls `item` for each item, which has to read the item.
+    pub(crate) fn items(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), InvalidJson>,
+    ) -> Result<(), InvalidJson> {
+        if self.peek() != Some(b'[') {
+            return self.skip();
+        }
+        self.at += 1;
+        let mut first = true;
+        while self.item(&mut first, b']')? {
+            item(self)?;
+        }
+        Ok(())
+    }
+
     /// Writes the entries of a map. For each entry, first calls `special` with the name of the
     /// entry; an entry that `special` handles is not written here.
     fn entries(

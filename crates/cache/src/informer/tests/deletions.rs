@@ -249,14 +249,15 @@ fn a_deletion_holds_until_all_shards_have_passed_it() {
     let parts = [0, 1].map(|n| Part {
         namespace: None,
         shard: Some(ShardSelector::part(ShardKey::Uid, n, 2)),
+        by_owner: false,
     });
     let uid = |part: &Part| {
         let mut uids = (0..).map(|n| format!("u{n}"));
         uids.find(|uid| part.covers(None, Some(uid))).unwrap()
     };
     let (one, two) = (uid(&parts[0]), uid(&parts[1]));
-    let (mut sinks, _) = informer.split(Vec::from(parts.clone()));
-    let [first, second] = sinks.as_mut_slice() else {
+    let mut split = informer.split(Vec::from(parts.clone()), true);
+    let [first, second] = split.sinks.as_mut_slice() else {
         unreachable!()
     };
     let change = |sink: &mut InformerSink, uid: &str, version: &str| {
