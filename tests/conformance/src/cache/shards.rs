@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use opkit::cache::{
     Change, Event, InformerOptions, Listener, Lister, Selection, ShardKey, ShardSelector, Shards,
 };
-use opkit::client::{Kind, ListOptions, ResponseFormat, RestClient};
+use opkit::client::{Kind, ListOptions, ObjectKey, Patch, ResponseFormat, RestClient};
 use opkit::prelude::*;
 use opkit::testing::Capability;
 use serde_json::Value;
@@ -138,6 +138,69 @@ async fn a_new_split_loses_and_duplicates_no_object(plane: ControlPlane) -> opki
         "{delivered:?}"
     );
     assert!(deleted.is_disjoint(&kept) && &deleted | &kept == all(20));
+    cache.end().await
+}
+
+/// Changes the owner of a config map, and returns the config map.
+async fn owned_by(plane: &ControlPlane, name: &str, owner: &ConfigMap) -> opkit::Result<ConfigMap> {
+    let client = client(plane);
+    let reference = serde_json::json!([{
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": owner.name_any(),
+        "uid": owner.metadata.uid,
+    }]);
+    let patch = serde_json::json!({"metadata": {"ownerReferences": reference}});
+    let key = ObjectKey::from((plane.namespace(), name));
+    Ok(client.patch::<ConfigMap>(key, Patch::Merge(&patch)).await?)
+}
+
+#[opkit::test]
+async fn dependents_are_cached_where_their_owner_is(plane: ControlPlane) -> opkit::Result {
+    let (cache, client) = (Cache::new(&plane), client(&plane));
+    let slots = |slots: &[u32]| ShardSelector::slots(ShardKey::Uid, slots.iter().copied(), 4);
+    let (lower, upper) = (slots(&[0, 1]), slots(&[2, 3]));
+    // Owners with random UIDs, until there is one in each half.
+    let mut owners = Vec::new();
+    while [&lower, &upper].iter().any(|half| {
+        let uid = |owner: &ConfigMap| owner.metadata.uid.clone().unwrap_or_default();
+        !owners.iter().any(|owner| half.matches(&uid(owner), ""))
+    }) {
+        let name = format!("owner-{}", owners.len());
+        owners.push(client.create(&map(&name, "red")).await?);
+    }
+    let owner_in = |half: &ShardSelector| {
+        let uid = |owner: &&ConfigMap| owner.metadata.uid.clone().unwrap_or_default();
+        let mut owners = owners.iter();
+        owners
+            .find(|owner| half.matches(&uid(owner), ""))
+            .expect("it was created")
+    };
+    for number in 0..4 {
+        let name = format!("map-{number}");
+        client.create(&map(&name, "red")).await?;
+        let half = if number < 2 { &lower } else { &upper };
+        owned_by(&plane, &name, owner_in(half)).await?;
+    }
+    let nothing = Shards::owners(slots(&[]));
+    let maps = cache.factory.informer_with::<ConfigMap>(sharded(nothing));
+    cache.synced().await?;
+    assert!(maps.is_empty());
+    let mine = cache.factory.resplit(&maps, Shards::owners(lower.clone()));
+    mine.wait(Duration::from_secs(60)).await?;
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let expected: BTreeSet<String> = set(&["map-0", "map-1"]);
+    assert_eq!(names(&maps), expected);
+    assert_eq!(maps.len(), 2, "owners have no owner");
+    let mut listener = maps.informer().listen();
+    deltas(&mut listener).await;
+    owned_by(&plane, "map-0", owner_in(&upper)).await?;
+    owned_by(&plane, "map-3", owner_in(&lower)).await?;
+    let expected = set(&["map-1", "map-3"]);
+    eventually("the new owners", || names(&maps) == expected).await;
+    let theirs = cache.factory.resplit(&maps, Shards::owners(upper));
+    theirs.wait(Duration::from_secs(60)).await?;
+    assert_eq!(names(&maps), set(&["map-0", "map-2"]));
     cache.end().await
 }
 
