@@ -226,8 +226,8 @@ pub trait Handler: Send {
         let _ = (object, is_certain);
     }
 
-    /// Called when the informer no longer reads the part of the kind that the object belongs to; see
-    /// [`InformerFactory::resplit`](crate::InformerFactory::resplit). By default, calls
+    /// Called when the informer no longer reads the part of the kind that the object belongs to;
+    /// see [`InformerFactory::resplit`](crate::InformerFactory::resplit). By default, calls
     /// [`delete`](Handler::delete).
     fn left(&mut self, object: &Stored) {
         self.delete(object, false);

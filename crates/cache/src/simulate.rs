@@ -259,9 +259,9 @@ impl World {
                 "the store differs\n server {expected:?}\n store  {found:?}"
             ));
         }
-        // A watch with a selector never proves that an object is deleted, and a list of objects with
-        // certain owners does not either. With several watches of a namespace, the first one to
-        // settle does not know the progress of the others.
+        // A watch with a selector never proves that an object is deleted, and a list of objects
+        // with certain owners does not either. With several watches of a namespace, the first one
+        // to settle does not know the progress of the others.
         let is_plain = |link: &Link| !link.is_sharded() && !link.is_by_owner();
         let is_one_watch = self.links.iter().all(is_plain);
         if self.subject.has_overlay() && is_one_watch && !self.form.selects {

@@ -26,9 +26,9 @@ impl Oracle {
     /// Records a response that is passed to the informer. `is_listed` is whether every reflector
     /// has completed a list since the start or the last restore. Before that, reads need not show
     /// writes. After a restore, undone versions may look newer than a deletion. `is_partial` is
-    /// whether an object can be missing although its watch has not reported its deletion: because it
-    /// had owners in other parts, or because the watch of another shard has reported an object of
-    /// the same name. An informer that does not have the object ignores the deletion then.
+    /// whether an object can be missing although its watch has not reported its deletion: because
+    /// it had owners in other parts, or because the watch of another shard has reported an object
+    /// of the same name. An informer that does not have the object ignores the deletion then.
     pub(super) fn observed(
         &mut self,
         response: &Response,
