@@ -101,6 +101,11 @@ impl ShardRange {
         }
     }
 
+    /// Returns the first hash of the range.
+    pub fn start(self) -> u64 {
+        u64::try_from(self.start).unwrap_or(u64::MAX)
+    }
+
     /// Reports whether a hash is in the range.
     pub fn contains(self, hash: u64) -> bool {
         (self.start..self.end).contains(&hash.into())
@@ -206,6 +211,31 @@ impl ShardSelector {
             }
         }
         Self::new(self.key, cover)
+    }
+
+    /// Returns a selector of the objects that this selector or another one of the same field
+    /// selects. Its ranges do not overlap.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+    ///
+    /// let slots = |slots: [u32; 2]| ShardSelector::slots(ShardKey::Uid, slots, 4);
+    /// assert_eq!(slots([0, 1]).union(&slots([1, 2])).ranges().len(), 1);
+    /// ```
+    pub fn union(&self, other: &Self) -> Self {
+        let mut ranges: Vec<_> = self.ranges.iter().chain(&other.ranges).copied().collect();
+        ranges.retain(|range| range.start < range.end);
+        ranges.sort_by_key(|range| range.start);
+        let mut union: Vec<ShardRange> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match union.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => union.push(range),
+            }
+        }
+        Self::new(self.key, union)
     }
 
     /// Reports whether the selector selects no object. The text of such a selector can be empty,

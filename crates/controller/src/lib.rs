@@ -27,7 +27,8 @@ pub use error::{
     Result, WriteError,
 };
 pub use manager::{
-    AnyRunnable, Manager, ManagerOptions, Reconciled, RunContext, Runnable, until_signal,
+    AnyRunnable, Manager, ManagerOptions, Reconciled, RunContext, Runnable, ShardingOptions,
+    until_signal,
 };
 pub use object::{QuantityExt, Readiness, Request};
 pub use reads::{MapContext, Reference, UndeclaredReads};

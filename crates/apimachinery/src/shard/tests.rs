@@ -99,6 +99,20 @@ fn a_cover_selects_at_least_the_same() {
 }
 
 #[test]
+fn a_union_selects_what_either_selects() {
+    let of = |slots: &[u32]| ShardSelector::slots(ShardKey::Uid, slots.iter().copied(), 16);
+    let check = |one: &[u32], other: &[u32]| {
+        let both: Vec<u32> = one.iter().chain(other).copied().collect();
+        assert_eq!(of(one).union(&of(other)), of(&both));
+    };
+    check(&[], &[]);
+    check(&[], &[3, 9]);
+    check(&[1, 2, 3, 7], &[2]);
+    check(&[1, 5], &[2, 3, 4, 9]);
+    check(&[0, 1, 2, 3], &[2, 3, 4, 15]);
+}
+
+#[test]
 fn spaces_quotes_and_parentheses() {
     let selector: ShardSelector = "( shardRange( object.metadata.uid ,\"0x0000000000000000\",\
                                    '0x0000000000000001'))||shardRange(object.metadata.uid, \

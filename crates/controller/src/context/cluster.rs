@@ -67,6 +67,16 @@ impl Term {
         }
     }
 
+    /// Returns the term of a slot of a sharded operator. Its reconciles also write through `fence`,
+    /// which refuses writes after this replica has lost the slot.
+    pub(crate) fn in_slot(&self, fence: &Fence) -> Self {
+        Self {
+            client: RestClient::new(fence.layer(self.client.kube())),
+            cluster: self.cluster.clone(),
+            states: self.states.clone(),
+        }
+    }
+
     /// Returns the field manager of the controller's writes.
     pub(crate) fn field_manager(&self) -> &str {
         &self.cluster.reads.controller.field_manager

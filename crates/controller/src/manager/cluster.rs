@@ -47,7 +47,7 @@ impl Cluster {
             posters.recorder(&manager.operator, manager.options.event_api, client)
         };
         let events = recorder(client.clone());
-        let leader_events = match &manager.options.leader_election {
+        let leader_events = match manager.options.election() {
             Some(election) => recorder(RestClient::new(election.fence.layer(client.kube()))),
             None => events.clone(),
         };

@@ -105,7 +105,9 @@ impl RunningManager {
             if is_last || stop.is_cancelled() {
                 return Ok(is_last && !stop.is_cancelled());
             }
-            self.controllers.iter().for_each(|it| it.requeue_all());
+            self.controllers
+                .iter()
+                .for_each(|it| it.requeue_all(|_| true));
         }
         Ok(false)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use opkit_client::Fence;
 use opkit_leaderelection::{
     LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWatchdog, LeaderWork,
-    Leadership, WorkGuard,
+    Leadership, ShardMember, WorkGuard,
 };
 use opkit_servers::metrics::MetricsRegistry;
 use tokio::sync::watch;
@@ -41,17 +41,35 @@ impl Election {
         options.metrics.register(&mut metrics.lock());
         let elector = LeaderElector::try_new(client, options)?;
         watchdog.send_replace(Some(elector.watchdog(TOLERANCE)));
+        let parts = (elector.leadership(), elector.work(), elector.fence());
+        Ok(Self::run(parts, |stop| elector.run(stop)))
+    }
+
+    /// Starts a replica of a sharded operator. A leader term is a term in which the replica holds
+    /// its own Lease.
+    pub(super) fn share(
+        member: ShardMember,
+        watchdog: &watch::Sender<Option<LeaderWatchdog>>,
+    ) -> Self {
+        watchdog.send_replace(Some(member.watchdog(TOLERANCE)));
+        let parts = (member.leadership(), member.work(), member.fence());
+        Self::run(parts, |stop| member.run(stop))
+    }
+
+    fn run<Fut: Future<Output = ()> + Send + 'static>(
+        (leadership, work, fence): (watch::Receiver<Leadership>, LeaderWork, Fence),
+        run: impl FnOnce(CancellationToken) -> Fut,
+    ) -> Self {
         let (stop, mut task) = (CancellationToken::new(), JoinSet::new());
-        let election = Self {
-            leadership: elector.leadership(),
-            work: elector.work(),
-            fence: elector.fence(),
-            stop: stop.clone(),
+        task.spawn(run(stop.clone()));
+        Self {
+            task,
+            stop,
+            leadership,
+            work,
+            fence,
             guard: None,
-            task: JoinSet::new(),
-        };
-        task.spawn(elector.run(stop));
-        Ok(Self { task, ..election })
+        }
     }
 
     /// Waits until leadership changes.

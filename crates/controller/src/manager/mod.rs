@@ -9,11 +9,14 @@
 mod cluster;
 mod each;
 mod election;
+mod first_slot;
+mod parts;
 mod posters;
 mod preflight;
 mod resolve;
 mod runnable;
 mod running;
+mod sharding;
 mod signals;
 mod stuck;
 mod task_group;
@@ -39,6 +42,7 @@ pub use self::each::Reconciled;
 use self::runnable::Group;
 pub use self::runnable::{AnyRunnable, RunContext, Runnable};
 use self::running::RunningManager;
+pub use self::sharding::ShardingOptions;
 use self::signals::Signals;
 use self::task_group::Deadline;
 use crate::builder::AnyController;
@@ -72,6 +76,11 @@ pub struct ManagerOptions {
     /// Options of the leader election among several processes, in which tasks that need leadership
     /// run in one process at a time. `None` if there is only one process.
     pub leader_election: Option<LeaderElectionOptions>,
+    /// Options of a sharded operator, whose replicas divide the objects among them: a controller
+    /// that needs leadership runs in every replica, and reconciles only the objects of that
+    /// replica. Runnables that need leadership run in one replica. Takes precedence over
+    /// `leader_election`.
+    pub sharding: Option<ShardingOptions>,
     /// Log of the last reconciles.
     pub log: ReconcileLog,
     /// Registry of the metrics.
@@ -95,12 +104,21 @@ impl Default for ManagerOptions {
             permissions: Vec::new(),
             preflight: true,
             leader_election: None,
+            sharding: None,
             log: ReconcileLog::default(),
             metrics: MetricsRegistry::default(),
             ready: watch::Sender::new(false),
             watchdog: watch::Sender::new(None),
             event_api: EventApi::default(),
         }
+    }
+}
+
+impl ManagerOptions {
+    /// Returns the options of the Lease that this process has to hold; `None` without one.
+    fn election(&self) -> Option<&LeaderElectionOptions> {
+        let sharding = self.sharding.as_ref().map(|sharding| &sharding.election);
+        sharding.or(self.leader_election.as_ref())
     }
 }
 
@@ -337,7 +355,7 @@ impl Manager {
                 return Err(ManagerError::NoWebhookState(state.name));
             }
         }
-        if let Some(election) = &self.options.leader_election {
+        if let Some(election) = self.options.election() {
             election.check().map_err(ManagerError::LeaderElection)?;
         }
         let mut clusters = HashSet::new();
@@ -363,7 +381,7 @@ impl Manager {
     fn needs_without_leadership(&self, state: StateType) -> bool {
         let mut controllers = self.controllers.iter();
         // It is not known which states a runnable reads.
-        self.options.leader_election.is_none()
+        self.options.election().is_none()
             || self.reads.states.contains(&state)
             || self.runnables.iter().any(|it| it.group == Group::Other)
             || controllers.any(|AnyController { spec, .. }| {

@@ -4,10 +4,12 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
+use opkit_apimachinery::shard::ShardKey;
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 
 use super::Manager;
 use super::cluster::Cluster;
+use super::parts::{PartInformer, Parts};
 use crate::builder::AnyController;
 use crate::builder::spec::ControllerSpec;
 use crate::context::ClusterController;
@@ -17,9 +19,10 @@ use crate::object::Request;
 use crate::reads::cross_namespace::{Grants, resource_of};
 use crate::reads::{ControllerIdentity, Declared, MapContext, UndeclaredReads, Watched};
 use crate::source::spec::Role;
-use crate::source::{ControllerSources, Triggers};
+use crate::source::{ControllerSources, DeletedObjects, Triggers};
 use crate::state::States;
 use crate::worker::metrics::ReconcileMetrics;
+use crate::worker::slots::Slots;
 use crate::worker::{Functions, RunningController};
 
 /// Creates the running controllers of a manager.
@@ -32,6 +35,9 @@ pub(super) struct Resolver<'a> {
     grants: Arc<Grants>,
     metrics: ReconcileMetrics,
     queue_metrics: MetricsProvider,
+    /// Slots of this replica, if the operator is sharded, and the informers that read their
+    /// objects.
+    sharding: Option<(Arc<Slots>, Parts)>,
 }
 
 impl<'a> Resolver<'a> {
@@ -40,6 +46,7 @@ impl<'a> Resolver<'a> {
         manager: &'a Manager,
         clusters: &'a [Cluster],
         watched: Vec<Watched>,
+        slots: Option<&Arc<Slots>>,
     ) -> Self {
         let registry = &manager.options.metrics;
         let queue_metrics = MetricsProvider::default();
@@ -53,7 +60,14 @@ impl<'a> Resolver<'a> {
             grants: Arc::new(manager.grants.clone()),
             metrics,
             queue_metrics,
+            sharding: slots.map(|slots| (slots.clone(), Parts::new(slots.by))),
         }
+    }
+
+    /// Returns the informers that read the objects of this replica's slots.
+    pub(super) fn part_informers(self) -> Vec<PartInformer> {
+        let parts = self.sharding.map(|(_, parts)| parts.into_informers());
+        parts.unwrap_or_default()
     }
 
     /// Creates a running controller and starts its informers in all clusters. Also returns the
@@ -83,10 +97,22 @@ impl<'a> Resolver<'a> {
         });
         let clusters = self.clusters.iter();
         let clusters = clusters.filter_map(|cluster| self.cluster(&spec, &identity, cluster));
+        let clusters = clusters.collect();
         let workers = spec.options.max_concurrent_reconciles;
         let metrics = self.metrics.of(&identity.name, workers);
+        let needs_leadership = spec.options.needs_leader_election;
+        let slots = self.sharding.as_ref().map(|(slots, _)| slots);
+        let slots = slots.filter(|_| needs_leadership);
+        let functions = Functions {
+            reconciler: spec.reconciler,
+            finalizer: spec.finalizer,
+            error_policy: spec.error_policy,
+            retries: spec.retries,
+        };
+        let deleted = slots.filter(|slots| slots.by == ShardKey::Uid && functions.take_key());
         let sources = ControllerSources {
-            clusters: clusters.collect(),
+            deleted: deleted.map(|_| DeletedObjects::default()),
+            clusters,
             controller: identity,
             sources: spec.sources,
             event_filter: spec.event_filter,
@@ -95,15 +121,12 @@ impl<'a> Resolver<'a> {
         };
         let (name, queue) = (sources.controller.name.clone(), sources.queue.clone());
         sources.log.add_queue(name, queue);
-        let functions = Functions {
-            reconciler: spec.reconciler,
-            finalizer: spec.finalizer,
-            error_policy: spec.error_policy,
-            retries: spec.retries,
-        };
         let options = spec.options;
         let running = RunningController::new(sources, functions, options, metrics, &self.states);
-        (running, triggers)
+        match slots {
+            Some(slots) => (running.in_slots(slots.clone()), triggers),
+            None => (running, triggers),
+        }
     }
 
     /// Starts the informers of a controller in one cluster. The first source is the reconciled
@@ -117,9 +140,18 @@ impl<'a> Resolver<'a> {
         let mut declared = Declared::default();
         let (mut owned, mut unowned) = (Vec::new(), Vec::new());
         let mut informers = Vec::with_capacity(spec.sources.len());
-        for source in &spec.sources {
+        let parts = self.sharding.as_ref().map(|(_, parts)| parts);
+        let selected = parts.map(|parts| parts.selected(self.manager, spec));
+        let selected = selected.unwrap_or_else(|| vec![None; spec.sources.len()]);
+        for (source, selected) in spec.sources.iter().zip(selected) {
             let watched = &source.watched;
-            let informer = watched.start(&cluster.factory, &self.manager.cached);
+            let informer = match (parts, selected) {
+                (Some(parts), Some(selected)) => {
+                    let (factory, name) = (&cluster.factory, cluster.name.as_ref());
+                    parts.informer(self.manager, factory, name, (watched, selected))
+                }
+                _ => watched.start(&cluster.factory, &self.manager.cached),
+            };
             informers.push(informer.clone());
             let resource = resource_of(&watched.kind);
             let children = || OwnedKind {

@@ -7,7 +7,7 @@ use futures::{FutureExt, TryFutureExt};
 use opkit_cache::Informer;
 use opkit_client::Fence;
 use opkit_events::EventRecorder;
-use opkit_leaderelection::Leadership;
+use opkit_leaderelection::{Leadership, ShardMember};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use super::election::Election;
 use super::posters::EventPosters;
 use super::resolve::Resolver;
 use super::runnable::{Group, RunContext};
+use super::sharding::Sharding;
 use super::task_group::{Deadline, TaskGroup};
 use super::{Manager, preflight, stuck};
 use crate::builder::AnyController;
@@ -26,6 +27,7 @@ use crate::error::ManagerError;
 use crate::source::resync;
 use crate::state::{StateContext, States};
 use crate::worker::RunningController;
+use crate::worker::slots::Slots;
 
 /// All tasks of a manager.
 pub(super) struct RunningManager {
@@ -47,6 +49,10 @@ pub(super) struct RunningManager {
     leader_events: EventRecorder,
     /// Informers of kinds that are only read, which no source keeps running.
     read_only: Vec<Informer>,
+    /// This replica of a sharded operator, until it takes part in the ring.
+    pub(super) member: Option<ShardMember>,
+    /// Slots of this replica, if the operator is sharded.
+    pub(super) slots: Option<Arc<Slots>>,
     /// Tasks that add requests to the queues.
     sources: JoinSet<()>,
     informers: InformerTasks,
@@ -82,6 +88,8 @@ impl RunningManager {
             home: context,
             leader_events,
             read_only: Vec::new(),
+            member: None,
+            slots: None,
             sources: JoinSet::new(),
             informers,
             posters,
@@ -93,6 +101,9 @@ impl RunningManager {
         &mut self,
         stop: &CancellationToken,
     ) -> Option<Result<(), ManagerError>> {
+        if let Err(error) = self.create_member() {
+            return Some(Err(error));
+        }
         let created = self.create_states();
         match stop.run_until_cancelled(created).await {
             Some(Ok(())) => {}
@@ -195,7 +206,8 @@ impl RunningManager {
     fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
         let sources = controllers.iter().flat_map(|it| &it.spec.sources);
         let watched = sources.map(|source| source.watched.clone()).collect();
-        let resolver = Resolver::new(&self.manager, &self.clusters, watched);
+        let slots = self.slots.as_ref();
+        let resolver = Resolver::new(&self.manager, &self.clusters, watched, slots);
         for cluster in &self.clusters {
             cluster.register_cache(&self.manager.options.metrics);
         }
@@ -233,6 +245,18 @@ impl RunningManager {
             }
             feed(tasks, stop, stuck::watch(controller.clone()));
             self.controllers.push(controller);
+        }
+        let informers = resolver.part_informers();
+        if let Some(slots) = &self.slots {
+            let controllers = self.controllers.iter();
+            let controllers = controllers.filter(|it| it.slots().is_some()).cloned();
+            let sharding = Sharding {
+                slots: slots.clone(),
+                controllers: controllers.collect(),
+                informers,
+                timeout: self.manager.options.cache_sync_timeout,
+            };
+            feed(&mut self.sources, &self.informers.stop, sharding.follow());
         }
         first_lists
     }

@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::error::{Error, ManagerError};
+use crate::manager::first_slot;
 use crate::manager::runnable::{AnyRunnable, RunContext};
 use crate::worker::RunningController;
+use crate::worker::slots::Slots;
 
 /// Time that a task gets to stop if other tasks have already used up the grace period.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -80,6 +82,23 @@ impl TaskGroup {
             ..context
         };
         let task = self.tasks.spawn(runnable.start(context));
+        self.names.insert(task.id(), runnable.name.clone());
+    }
+
+    /// Same as [`run`](Self::run), but runs the runnable only while this replica of a sharded
+    /// operator serves the first slot.
+    pub(super) fn run_in_first_slot(
+        &mut self,
+        runnable: &AnyRunnable,
+        context: RunContext,
+        slots: &Arc<Slots>,
+    ) {
+        let context = RunContext {
+            stop: self.stop.clone(),
+            ..context
+        };
+        let run = first_slot::run(runnable.clone(), context, slots.clone());
+        let task = self.tasks.spawn(run);
         self.names.insert(task.id(), runnable.name.clone());
     }
 

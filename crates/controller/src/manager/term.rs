@@ -3,32 +3,53 @@
 use std::sync::Arc;
 
 use opkit_client::Fence;
-use opkit_leaderelection::Leadership;
+use opkit_leaderelection::{Leadership, ShardMember};
 
-use super::ManagerOptions;
 use super::election::Election;
 use super::runnable::Group;
 use super::running::RunningManager;
 use super::task_group::TaskGroup;
+use super::{ManagerOptions, ShardingOptions};
 use crate::error::ManagerError;
 use crate::state::States;
 use crate::worker::RunningController;
+use crate::worker::slots::Slots;
 
 impl RunningManager {
     /// Starts the election, or the work that needs leadership if there is no election.
     pub(super) fn start_leading(&mut self) -> Result<(), ManagerError> {
-        let Some(options) = self.manager.options.leader_election.take() else {
+        let ManagerOptions {
+            metrics, watchdog, ..
+        } = &self.manager.options;
+        if let Some(member) = self.member.take() {
+            self.election = Some(Election::share(member, watchdog));
+            return Ok(());
+        }
+        let Some(options) = self.manager.options.leader_election.clone() else {
             let states = self.states();
             self.leadership
                 .send_replace(Leadership::Leading { term: 1 });
             self.lead(None, &states);
             return Ok(());
         };
-        let ManagerOptions {
-            metrics, watchdog, ..
-        } = &self.manager.options;
         let election = Election::start(self.manager.client.clone(), options, metrics, watchdog);
         self.election = Some(election.map_err(ManagerError::LeaderElection)?);
+        Ok(())
+    }
+
+    /// Creates this replica of a sharded operator, which takes part in the ring once the caches are
+    /// ready.
+    pub(super) fn create_member(&mut self) -> Result<(), ManagerError> {
+        let Some(ShardingOptions { by, election }) = self.manager.options.sharding.clone() else {
+            return Ok(());
+        };
+        election
+            .metrics
+            .register(&mut self.manager.options.metrics.lock());
+        let member = ShardMember::try_new(self.manager.client.clone(), election);
+        let member = member.map_err(ManagerError::LeaderElection)?;
+        self.slots = Some(Slots::new(by, member.slots()));
+        self.member = Some(member);
         Ok(())
     }
 
@@ -37,7 +58,11 @@ impl RunningManager {
     fn lead(&mut self, fence: Option<&Fence>, states: &Arc<States>) {
         let mut leaders = TaskGroup::default();
         for runnable in self.manager.runnables(Group::Leader) {
-            leaders.run(&runnable, self.run_context(fence, states));
+            let context = self.run_context(fence, states);
+            match &self.slots {
+                Some(slots) => leaders.run_in_first_slot(&runnable, context, slots),
+                None => leaders.run(&runnable, context),
+            }
         }
         for controller in self.controllers.iter().filter(|it| needs_leadership(it)) {
             if let Some(fence) = fence {
@@ -88,10 +113,10 @@ impl RunningManager {
             }
         };
         // This process does not know what other replicas did, or when they would have reconciled an
-        // object again.
-        if term > 1 {
+        // object again. The objects of slots are queued when the slots are served.
+        if term > 1 && self.slots.is_none() {
             for controller in self.controllers.iter().filter(|it| needs_leadership(it)) {
-                controller.requeue_all();
+                controller.requeue_all(|_| true);
             }
         }
         self.lead(Some(&fence), &states);

@@ -17,6 +17,7 @@ mod retries;
 mod runnables;
 mod server;
 mod shapes;
+mod sharding;
 mod sources;
 mod start;
 mod states;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use opkit_cache::{Informer, InformerFactory, InformerOptions};
+use opkit_cache::{Informer, InformerFactory, InformerOptions, Shards};
 use opkit_client::{Kind, Object};
 
 type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
@@ -57,9 +57,23 @@ impl Watched {
         factory: &InformerFactory,
         cached: &HashMap<TypeId, InformerOptions>,
     ) -> Informer {
+        (self.start)(factory, self.options(cached))
+    }
+
+    /// Same as [`start`](Self::start), for an informer of a part of the kind.
+    pub(crate) fn start_part(
+        &self,
+        factory: &InformerFactory,
+        cached: &HashMap<TypeId, InformerOptions>,
+        shards: Shards,
+    ) -> Informer {
+        (self.start)(factory, self.options(cached).shards(shards))
+    }
+
+    fn options(&self, cached: &HashMap<TypeId, InformerOptions>) -> InformerOptions {
         let options = self.type_id.and_then(|id| cached.get(&id)).cloned();
         let mut options = options.unwrap_or_default();
         options.metadata_only |= self.metadata_only;
-        (self.start)(factory, options)
+        options
     }
 }

@@ -34,7 +34,8 @@ pub enum Cause {
     Requeued,
     /// The periodic resync of all objects.
     Resync,
-    /// The process became the leader again, and all objects are reconciled.
+    /// The process became the leader again, and all objects are reconciled. In a sharded operator:
+    /// the object now belongs to this replica.
     Elected,
     /// A trigger or a stream outside the cluster requested the reconcile.
     Triggered {

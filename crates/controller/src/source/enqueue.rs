@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use opkit_apimachinery::shard::hash;
 use opkit_cache::{Change, Delta, Event, FieldChange, Listener, Meta, ShownValues};
 use opkit_client::{Kind, ObjectKey};
 use opkit_workqueue::{AddOptions, Queue};
 use tokio::sync::oneshot;
 use tracing::{Level, Span, debug, debug_span, enabled, trace};
 
+use super::deleted::DeletedObjects;
 use super::event::{Event as ObjectEvent, GenericEvent};
 use super::predicate::Predicate;
 use super::spec::{Role, SourceSpec};
@@ -58,6 +60,9 @@ pub(crate) struct ControllerSources {
     pub(crate) clusters: Vec<Arc<ClusterController>>,
     pub(crate) queue: Queue<Request, Causes>,
     pub(crate) log: ReconcileLog,
+    /// Deleted objects that were not reconciled yet, if the operator is sharded by UID and the
+    /// controller's function takes a key.
+    pub(crate) deleted: Option<DeletedObjects>,
 }
 
 impl ControllerSources {
@@ -99,6 +104,14 @@ impl ControllerSources {
             && let Some(type_id) = source.watched.type_id
         {
             cluster.applied.forget(type_id, &delta.key);
+        }
+        if source.role == Role::Primary
+            && let (Some(deleted), Some(last)) = (&self.deleted, delta.last.as_ref())
+            && !last.has_left
+            && let Some(uid) = last.object.meta().uid()
+        {
+            let request = Request::new(cluster.name.clone(), delta.key.clone());
+            deleted.insert(request, hash(&uid));
         }
         let mut targets = Targets::default();
         delta.steps(|step| {

@@ -16,6 +16,7 @@ use tracing::{Instrument, Level, Span, debug, enabled, error, info_span, warn};
 
 use super::RunningController;
 use super::requeue::Failure;
+use super::slots::Permit;
 use super::turn::Turn;
 use crate::error::Result;
 use crate::object::Request;
@@ -90,7 +91,21 @@ impl RunningController {
 
     /// Reconciles one object and returns the duration of the reconcile.
     async fn reconcile(&self, item: Item<Request, Causes>, started: Instant) -> Duration {
-        let working = Working::new(self, item);
+        let permit = match &self.slots() {
+            None => None,
+            Some(slots) => match self.begin(slots, item.key()) {
+                Some(permit) => Some(permit),
+                None => {
+                    // Another replica reconciles the object, if it exists.
+                    if self.is_gone(item.key()) {
+                        self.sources.log.forget(&self.identity().name, item.key());
+                    }
+                    item.forget();
+                    return started.elapsed();
+                }
+            },
+        };
+        let working = Working::new(self, item, permit);
         let at = Timestamp::now();
         let before = self.before_limit(&working);
         if self.is_echo(&working, before.as_ref()) {
@@ -102,7 +117,10 @@ impl RunningController {
         self.look_up_other_manager(&working.request).await;
         let failures = working.failures();
         let trace = Arc::new(Trace::of_attempt(failures));
-        let ended = self.run(&working.request, &trace).await;
+        let Some(ended) = self.run_in_slot(&working, &trace).await else {
+            // The slot is lost. The request is dropped when it is taken from the queue again.
+            return started.elapsed();
+        };
         let duration = started.elapsed();
         let result = match ended {
             Ended::Gone => {
@@ -193,12 +211,23 @@ impl RunningController {
         cluster.is_some_and(|cluster| cluster.primary().stored(request.key()).is_none())
     }
 
+    /// Calls the user's function, and drops its future if the slot of the object is lost. Returns
+    /// `None` in that case.
+    async fn run_in_slot(&self, working: &Working<'_>, trace: &Arc<Trace>) -> Option<Ended> {
+        let run = self.run(working, trace);
+        match &working.permit {
+            None => Some(run.await),
+            Some(permit) => permit.lost().run_until_cancelled(run).await,
+        }
+    }
+
     /// Calls the user's function. The worker polls the function's future directly, so that a panic
     /// is caught here, and no task continues after the reconcile.
-    async fn run(&self, request: &Request, trace: &Arc<Trace>) -> Ended {
+    async fn run(&self, working: &Working<'_>, trace: &Arc<Trace>) -> Ended {
         // Dropping the future after a timeout and printing the error run the user's code too.
         let reconciled = AssertUnwindSafe(async {
-            let reconciled = self.reconcile_request(request, trace);
+            let (request, permit) = (&working.request, working.permit.as_ref());
+            let reconciled = self.reconcile_request(request, permit, trace);
             let reconciled = match self.options.reconcile_timeout {
                 None => reconciled.await,
                 Some(limit) => match tokio::time::timeout(limit, reconciled).await {
@@ -230,15 +259,22 @@ pub(super) struct Working<'a> {
     controller: &'a RunningController,
     pub(super) request: Request,
     pub(super) item: Option<Item<Request, Causes>>,
+    /// Permit of the object's slot, if the operator is sharded.
+    pub(super) permit: Option<Permit>,
 }
 
 impl<'a> Working<'a> {
-    fn new(controller: &'a RunningController, item: Item<Request, Causes>) -> Self {
+    fn new(
+        controller: &'a RunningController,
+        item: Item<Request, Causes>,
+        permit: Option<Permit>,
+    ) -> Self {
         controller.metrics.active.inc();
         Working {
             controller,
             request: item.key().clone(),
             item: Some(item),
+            permit,
         }
     }
 

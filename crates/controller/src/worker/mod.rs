@@ -7,6 +7,7 @@ pub(crate) mod metrics;
 mod objects;
 mod requeue;
 mod retries;
+pub(crate) mod slots;
 mod turn;
 
 pub(crate) use self::controller::{Functions, RunningController};

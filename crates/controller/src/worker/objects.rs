@@ -7,6 +7,7 @@ use opkit_cache::{AnyObject, FetchError, ObjectError};
 
 use super::RunningController;
 use super::controller::ClusterTerm;
+use super::slots::Permit;
 use crate::context::finalizer::Changed;
 use crate::context::unowned::Unowned;
 use crate::context::{Stateless, finalizer};
@@ -27,10 +28,11 @@ impl RunningController {
     pub(super) async fn reconcile_request(
         &self,
         request: &Request,
+        permit: Option<&Permit>,
         trace: &Arc<Trace>,
     ) -> Option<Result<Action>> {
         // The request of a trigger may name any cluster.
-        let Some(cluster) = self.cluster(request) else {
+        let Some(cluster) = &self.cluster_in(request, permit) else {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };

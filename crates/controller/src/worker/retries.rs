@@ -43,7 +43,7 @@ impl RunningController {
         before: Option<&Stored>,
         result: Result<Action, Failure>,
     ) -> Result<Action, Failure> {
-        let Some(cluster) = self.cluster(&working.request) else {
+        let Some(cluster) = self.cluster_in(&working.request, working.permit.as_ref()) else {
             return result;
         };
         let term = cluster.term();

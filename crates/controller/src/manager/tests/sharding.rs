@@ -1,0 +1,319 @@
+//! Replicas that divide the objects of an operator.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use super::election::cut_off;
+use super::*;
+use crate::{
+    AnyRunnable, LeaderElectionOptions, Request, RunContext, Selection, ShardKey, ShardingOptions,
+};
+
+/// Number of objects, each in a namespace of its own.
+const OBJECTS: usize = 12;
+
+/// Time in which replicas divide the slots after one of them has started, stopped or died.
+const DIVIDED: Duration = Duration::from_secs(60);
+
+fn sharding(by: ShardKey, identity: &str) -> ManagerOptions {
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    election.identity = Some(identity.to_owned());
+    ManagerOptions {
+        sharding: Some(ShardingOptions::new(by, election)),
+        ..Default::default()
+    }
+}
+
+/// Returns the path of a config map. The hash depends most on the first characters of a text.
+fn path(number: usize) -> String {
+    format!("/api/v1/namespaces/{number:02}-namespace/configmaps/map-{number:02}")
+}
+
+fn put_all(server: &Server) {
+    for number in 0..OBJECTS {
+        let metadata = json!({
+            "namespace": format!("{number:02}-namespace"),
+            "name": format!("map-{number:02}"),
+            "uid": format!("{number:02}-uid-of-the-map"),
+            "generation": 1,
+        });
+        server.put(&path(number), json!({"metadata": metadata}));
+    }
+}
+
+fn all() -> BTreeSet<String> {
+    (0..OBJECTS)
+        .map(|number| format!("map-{number:02}"))
+        .collect()
+}
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+fn take(seen: &Seen) -> BTreeSet<String> {
+    std::mem::take(&mut *seen.lock()).into_iter().collect()
+}
+
+/// A replica, and the objects that it has reconciled since `take`.
+struct Replica {
+    run: Run,
+    seen: Seen,
+}
+
+impl Replica {
+    async fn start(client: kube::Client, by: ShardKey, name: &str) -> Self {
+        let seen = Seen::default();
+        let reconciled = seen.clone();
+        let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
+            let reconciled = reconciled.clone();
+            async move {
+                reconciled.lock().push(map.metadata.name.clone().unwrap());
+                let mut secret = Secret::default();
+                secret.metadata.name = map.metadata.name.clone();
+                cx.apply(secret).await?;
+                assert_eq!(cx.children::<Secret>()?.len(), 1, "its own write is read");
+                Ok::<_, Error>(Action::await_change())
+            }
+        });
+        let options = sharding(by, name);
+        let setup = |manager: Manager| manager.controller(controller.owns::<Secret>());
+        let run = Run::start_client(client, options, setup).await;
+        Self { run, seen }
+    }
+
+    /// Returns the names of the objects that were reconciled since the last call.
+    fn seen(&self) -> BTreeSet<String> {
+        take(&self.seen)
+    }
+
+    /// Returns the number of cached objects of a kind.
+    fn cached(&self, kind: &str) -> u64 {
+        let metrics = self.run.metrics.encode();
+        let lines = metrics.lines().filter(|line| {
+            line.starts_with("opkit_cache_objects{") && line.contains(&format!("\"{kind}\""))
+        });
+        let counts =
+            lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64);
+        counts.sum()
+    }
+}
+
+async fn divides(by: ShardKey) {
+    let server = Server::new(&["configmaps", "secrets", "leases"]);
+    put_all(&server);
+    let one = Replica::start(server.client(), by, "one").await;
+    one.run.settle(DIVIDED).await;
+    assert_eq!(one.seen(), all(), "alone");
+    let two = Replica::start(server.client(), by, "two").await;
+    one.run.settle(DIVIDED).await;
+    let moved = two.seen();
+    assert!(!moved.is_empty() && moved != all(), "{moved:?}");
+    one.seen();
+
+    put_all(&server);
+    one.run.settle(DIVIDED).await;
+    let (of_one, of_two) = (one.seen(), two.seen());
+    assert_eq!(of_two, moved);
+    assert!(of_one.is_disjoint(&of_two), "{of_one:?} {of_two:?}");
+    assert_eq!(&of_one | &of_two, all());
+    // Each replica caches its own objects and their children only.
+    for (replica, objects) in [(&one, &of_one), (&two, &of_two)] {
+        for kind in ["ConfigMap", "Secret"] {
+            assert_eq!(replica.cached(kind), objects.len() as u64, "{kind}");
+        }
+    }
+
+    // A clean stop: the other replica takes over at once.
+    two.run.stop().await.unwrap();
+    one.run.settle(Duration::from_secs(5)).await;
+    assert_eq!(one.seen(), of_two, "only the objects that moved");
+    assert_eq!(one.cached("Secret"), OBJECTS as u64);
+    one.run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_divide_the_objects_by_namespace() {
+    divides(ShardKey::Namespace).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_divide_the_objects_by_uid() {
+    divides(ShardKey::Uid).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_objects_of_a_replica_that_is_cut_off_are_taken_over() {
+    let server = Server::new(&["configmaps", "secrets", "leases"]);
+    put_all(&server);
+    let (client, cut) = cut_off(&server);
+    let one = Replica::start(client, ShardKey::Uid, "one").await;
+    let two = Replica::start(server.client(), ShardKey::Uid, "two").await;
+    one.run.settle(DIVIDED).await;
+    assert_eq!(&one.seen() | &two.seen(), all());
+    cut.store(true, Ordering::SeqCst);
+    one.run.settle(DIVIDED).await;
+    put_all(&server);
+    one.run.settle(DIVIDED).await;
+    assert_eq!(two.seen(), all());
+    assert_eq!(one.seen(), BTreeSet::new());
+    cut.store(false, Ordering::SeqCst);
+    one.run.settle(Duration::from_secs(300)).await;
+    let (_, _) = (one.seen(), two.seen());
+    put_all(&server);
+    one.run.settle(DIVIDED).await;
+    let (of_one, of_two) = (one.seen(), two.seen());
+    assert!(!of_one.is_empty() && of_one.is_disjoint(&of_two));
+    assert_eq!(&of_one | &of_two, all());
+    two.run.stop().await.unwrap();
+    // The first term was lost, which counts as an unclean stop of the work.
+    let _ = one.run.stop().await;
+}
+
+/// A reconcile in a slot that another replica wants ends before the slot is given away, and reads
+/// its objects until then.
+#[tokio::test(start_paused = true)]
+async fn a_slot_is_given_away_after_its_reconciles_have_ended() {
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let seen = Seen::default();
+    let start = async |name: &'static str| {
+        let seen = seen.clone();
+        let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
+            let seen = seen.clone();
+            async move {
+                let object = map.metadata.name.clone().unwrap();
+                seen.lock().push(format!("{object} starts"));
+                tokio::time::sleep(Duration::from_secs(300)).await;
+                let cached = cx.get::<ConfigMap>(cx.key().clone())?;
+                assert!(cached.is_some(), "the cache has the object until the end");
+                seen.lock().push(format!("{object} ends"));
+                Ok::<_, Error>(Action::await_change())
+            }
+        });
+        let controller = controller.max_concurrent_reconciles(OBJECTS);
+        let options = sharding(ShardKey::Uid, name);
+        Run::start_with(&server, options, |manager| manager.controller(controller)).await
+    };
+    let one = start("one").await;
+    one.settle(Duration::from_secs(30)).await;
+    let two = start("two").await;
+    one.settle(Duration::from_secs(240)).await;
+    let started = std::mem::take(&mut *seen.lock());
+    assert_eq!(started.len(), OBJECTS, "each object once: {started:?}");
+    assert!(started.iter().all(|line| line.ends_with("starts")));
+    one.settle(Duration::from_secs(400)).await;
+    let lines = std::mem::take(&mut *seen.lock());
+    let place = |line: String| lines.iter().position(|it| *it == line);
+    let mut moved = 0;
+    for object in all() {
+        let ends = place(format!("{object} ends")).expect("it was not aborted");
+        // In the second replica, after it has ended in the first one.
+        if let Some(starts) = place(format!("{object} starts")) {
+            assert!(ends < starts, "{lines:?}");
+            moved += 1;
+        }
+    }
+    assert!(moved > 0 && moved < OBJECTS, "{lines:?}");
+    one.stop().await.unwrap();
+    // It has started to reconcile the objects of the other replica.
+    let late = two.stop().await.unwrap_err();
+    assert!(matches!(late, ManagerError::Late { .. }), "{late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_that_takes_a_key_is_called_for_a_deleted_object_by_one_replica() {
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let start = async |name: &'static str| {
+        let seen = Seen::default();
+        let reconciled = seen.clone();
+        let controller = Controller::<ConfigMap>::keyed(move |request: Request, cx: Context| {
+            let is_cached = cx.get::<ConfigMap>(request.key().clone());
+            let line = is_cached.map(|cached| format!("{} {}", request.name, cached.is_some()));
+            reconciled.lock().push(line.unwrap());
+            async { Ok::<_, Error>(Action::await_change()) }
+        });
+        let options = sharding(ShardKey::Uid, name);
+        let setup = |manager: Manager| manager.controller(controller);
+        (Run::start_with(&server, options, setup).await, seen)
+    };
+    let (one, of_one) = start("one").await;
+    let (two, of_two) = start("two").await;
+    one.settle(DIVIDED).await;
+    let (before_one, before_two) = (take(&of_one), take(&of_two));
+    assert!(!before_one.is_empty() && !before_two.is_empty());
+    for number in 0..OBJECTS {
+        server.delete(&path(number));
+    }
+    one.settle(DIVIDED).await;
+    let (gone_one, gone_two) = (take(&of_one), take(&of_two));
+    assert!(!gone_one.is_empty() && gone_one.is_disjoint(&gone_two));
+    let gone: BTreeSet<_> = all().iter().map(|name| format!("{name} false")).collect();
+    assert_eq!(&gone_one | &gone_two, gone);
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runnable_that_needs_leadership_runs_in_one_replica() {
+    let server = Server::new(&["configmaps", "leases"]);
+    let start = async |name: &'static str| {
+        let is_running = Arc::new(AtomicBool::new(false));
+        let flag = is_running.clone();
+        let task = AnyRunnable::task("feed", move |cx: RunContext| {
+            let flag = flag.clone();
+            async move {
+                flag.store(true, Ordering::SeqCst);
+                cx.stopped().await;
+                flag.store(false, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+        let options = sharding(ShardKey::Namespace, name);
+        let setup = |manager: Manager| manager.runnable(task);
+        (Run::start_with(&server, options, setup).await, is_running)
+    };
+    let mut replicas = Vec::new();
+    for name in ["one", "two", "three"] {
+        replicas.push(start(name).await);
+        tokio::time::sleep(DIVIDED).await;
+        let running = replicas.iter().filter(|it| it.1.load(Ordering::SeqCst));
+        assert_eq!(running.count(), 1);
+    }
+    while let Some(place) = replicas.iter().position(|it| it.1.load(Ordering::SeqCst)) {
+        replicas.swap_remove(place).0.stop().await.unwrap();
+        tokio::time::sleep(DIVIDED).await;
+    }
+    assert!(
+        replicas.is_empty(),
+        "it moves to the replicas that are left"
+    );
+}
+
+/// A controller that needs no leadership runs in every replica, for all objects.
+#[tokio::test(start_paused = true)]
+async fn controllers_that_need_no_leadership_are_not_sharded() {
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let start = async |name: &'static str| {
+        let seen = Seen::default();
+        let reconciled = seen.clone();
+        let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
+            let everywhere = Selection::default().all_namespaces();
+            assert_eq!(cx.list::<ConfigMap>(everywhere).unwrap().len(), OBJECTS);
+            reconciled.lock().push(map.metadata.name.clone().unwrap());
+            async { Ok::<_, Error>(Action::await_change()) }
+        });
+        let controller = controller.needs_leader_election(false);
+        let options = sharding(ShardKey::Uid, name);
+        let setup = |manager: Manager| manager.controller(controller);
+        (Run::start_with(&server, options, setup).await, seen)
+    };
+    let (one, of_one) = start("one").await;
+    let (two, of_two) = start("two").await;
+    one.settle(DIVIDED).await;
+    assert_eq!(take(&of_one), all());
+    assert_eq!(take(&of_two), all());
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
