@@ -301,7 +301,7 @@ pub mod operator {
     pub use opkit_operator::{
         CancellationToken, FailedReconcile, MakeState, MakeStateWith, ObjectName, Operator,
         OperatorError, OperatorPlan, PlannedEffect, PlannedObject, PolicyRule, Rbac,
-        ReconciledKind, RunOptions, ServerAddresses,
+        ReconciledKind, RunOptions, ServerAddresses, ShardKey,
     };
 }
 

@@ -1,5 +1,7 @@
 //! Replicas that divide slots among them.
 
+mod operators;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::coordination::v1::Lease;

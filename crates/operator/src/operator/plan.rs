@@ -133,6 +133,7 @@ impl Operator {
         }
         let mut settings = self.manager_options(&client, &options);
         settings.leader_election = None;
+        settings.sharding = None;
         let mut seams = Seams::default();
         let mut manager = Manager::new(self.name.clone(), seams.wrap(None, client), settings);
         for (name, connect) in std::mem::take(&mut self.clusters) {

@@ -11,7 +11,7 @@ use opkit_client::{ClientOptions, RestMapper, SelectedCluster, pod_namespace};
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
-    ReconcileLog, Result, until_signal,
+    ReconcileLog, Result, ShardingOptions, until_signal,
 };
 use opkit_webhook::{CertificateSource, WebhookRouter};
 use tokio::sync::watch;
@@ -313,6 +313,8 @@ impl Operator {
         settings.permissions = self.declared().permissions();
         settings.preflight = options.preflight;
         settings.leader_election = self.election(options);
+        settings.sharding = (self.sharding.zip(settings.leader_election.clone()))
+            .map(|(by, election)| ShardingOptions::new(by, election));
         settings.metrics = options.metrics.clone();
         settings.event_api = self.event_api;
         settings.resync = self.resync;

@@ -166,11 +166,11 @@ impl Simulation {
 
     /// Ends all faults. No further faults are injected, and one replica runs at least.
     pub(super) fn end_faults(&mut self) {
+        self.disturbed = self.now + self.timing.renew_deadline.mul_f64(0.6);
         for replica in &mut self.replicas {
             replica.link = Link::GOOD;
-            replica.paused_until = replica.paused_until.min(self.now);
+            self.disturbed = self.disturbed.max(replica.paused_until);
         }
-        self.disturbed = self.now + self.timing.renew_deadline.mul_f64(0.6);
         if !(self.replicas.iter()).any(|it| !it.is_dead && !it.is_stopping) {
             self.add_replica();
         }
