@@ -7,7 +7,7 @@
 //! ```console
 //! $ cargo run -- dev catalog-operator                  # in the repository
 //! $ curl http://127.0.0.1:8090/products                # from the cache: no request to the API server
-//! [{"namespace":"default","name":"tea","price":350,"stock":0,"services":["tea-shop"]}]
+//! [{"name":"tea","namespace":"default","price":350,"services":[],"stock":0}]
 //! $ curl -X POST http://127.0.0.1:8090/products/default/tea/refresh
 //! ```
 //!
