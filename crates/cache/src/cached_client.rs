@@ -4,10 +4,14 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use opkit_client::{Client, Deleted, Kind, Object, ObjectKey, Patch, RequestError};
 
-use crate::{CacheReadError, Informer, InformerFactory, Lister, ObjectError, Selection};
+use crate::{CacheReadError, Informer, InformerFactory, Lister, ObjectError, Selection, SyncError};
+
+/// Time that a read waits for the first list of its kind, as the manager waits at its start.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Client that reads from the cache and writes to the API. Reads through the client, including
 /// lists by label or index, show writes through the client before the watch reports them.
@@ -15,7 +19,7 @@ use crate::{CacheReadError, Informer, InformerFactory, Lister, ObjectError, Sele
 /// Only kinds with a started informer are read from the cache. Reads of other kinds return an
 /// error, so that no kind is cached by accident. With [`live_reads`](CachedClient::live_reads),
 /// reads of other kinds are sent to the API instead. A read waits until the informer has completed
-/// its first list; after the informer has stopped, a read is an error.
+/// its first list, 2 min at most; after the informer has stopped, a read is an error.
 ///
 /// # Examples
 /// ```
@@ -36,6 +40,7 @@ pub struct CachedClient {
     client: Client,
     informers: Informers,
     live_reads: bool,
+    sync_timeout: Duration,
 }
 
 /// Informers that a client reads.
@@ -54,6 +59,7 @@ impl CachedClient {
             client,
             informers: Informers::Started(factory),
             live_reads: false,
+            sync_timeout: SYNC_TIMEOUT,
         }
     }
 
@@ -66,12 +72,19 @@ impl CachedClient {
             client,
             informers: Informers::Given(Arc::new(informers.collect())),
             live_reads: false,
+            sync_timeout: SYNC_TIMEOUT,
         }
     }
 
     /// Sends reads of kinds that are not cached to the API.
     pub fn live_reads(mut self) -> Self {
         self.live_reads = true;
+        self
+    }
+
+    /// Sets the time that a read waits for the first list of its kind; 2 min by default.
+    pub fn sync_timeout(mut self, timeout: Duration) -> Self {
+        self.sync_timeout = timeout;
         self
     }
 
@@ -84,8 +97,8 @@ impl CachedClient {
     /// read from the API.
     ///
     /// # Errors
-    /// If the kind is not cached, its informer has stopped, the object does not match its type, or
-    /// a request to the API fails.
+    /// If the kind is not cached, its first list takes too long, its informer has stopped, the
+    /// object does not match its type, or a request to the API fails.
     ///
     /// # Cancel safety
     /// Safe to drop at any time.
@@ -95,7 +108,7 @@ impl CachedClient {
     ) -> Result<Option<Arc<K>>, CacheReadError> {
         match self.lister::<K>()? {
             Some(lister) => {
-                usable(&lister).await?;
+                self.usable(&lister).await?;
                 Ok(lister.fetch(&key.into()).await?)
             }
             None => Ok(self.client.get_opt(key).await?.map(Arc::new)),
@@ -106,9 +119,9 @@ impl CachedClient {
     /// budget are read from the API one by one; objects that do not match their type are left out.
     ///
     /// # Errors
-    /// If the kind is not cached, even with `live_reads`, if its informer has stopped, or if a
-    /// request to the API fails. To list from the API with paging, use
-    /// [`live`](CachedClient::live).
+    /// If the kind is not cached, even with `live_reads`, if its first list takes too long, if its
+    /// informer has stopped, or if a request to the API fails. To list from the API with paging,
+    /// use [`live`](CachedClient::live).
     ///
     /// # Cancel safety
     /// Safe to drop at any time.
@@ -117,7 +130,7 @@ impl CachedClient {
         selection: &Selection,
     ) -> Result<Vec<Arc<K>>, CacheReadError> {
         let lister = self.started::<K>().ok_or_else(not_cached::<K>)?;
-        usable(&lister).await?;
+        self.usable(&lister).await?;
         let mut objects = Vec::new();
         for stored in lister.stored(selection) {
             match stored.get() {
@@ -220,6 +233,22 @@ impl CachedClient {
         }
     }
 
+    /// Waits until the first list is complete.
+    async fn usable<K: Object>(&self, lister: &Lister<K>) -> Result<(), CacheReadError> {
+        let informer = lister.informer();
+        match tokio::time::timeout(self.sync_timeout, informer.is_usable()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CacheReadError::Stopped {
+                kind: Box::new(Kind::of::<K>()),
+            }),
+            Err(_) => Err(CacheReadError::Sync(SyncError::Timeout {
+                kind: Box::new(Kind::of::<K>()),
+                seconds: self.sync_timeout.as_secs(),
+                last_error: informer.last_error(),
+            })),
+        }
+    }
+
     fn lister<K: Object>(&self) -> Result<Option<Lister<K>>, CacheReadError> {
         match self.started::<K>() {
             None if !self.live_reads => Err(not_cached::<K>()),
@@ -241,16 +270,6 @@ impl CachedClient {
             lister.informer().observe_response(&json);
         }
         Arc::new(object)
-    }
-}
-
-/// Waits until the first list is complete.
-async fn usable<K: Object>(lister: &Lister<K>) -> Result<(), CacheReadError> {
-    match lister.informer().is_usable().await {
-        true => Ok(()),
-        false => Err(CacheReadError::Stopped {
-            kind: Box::new(Kind::of::<K>()),
-        }),
     }
 }
 

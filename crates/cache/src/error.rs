@@ -67,6 +67,9 @@ pub enum CacheReadError {
         /// Kind that was read.
         kind: Box<Kind>,
     },
+    /// The first list of the kind takes too long.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     /// The informer of the kind has stopped, so its objects may be out of date.
     #[error("the cache of {} has stopped", kind.kind)]
     Stopped {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use opkit_cache::{CachedClient, Informer, Lister};
-use opkit_client::{Object, RestClient};
+use opkit_client::{Kind, Object, RestClient};
 use opkit_events::EventRecorder;
 use opkit_leaderelection::Leadership;
 use opkit_servers::metrics::MetricsRegistry;
@@ -159,6 +159,14 @@ impl RunContext {
     /// When nothing declares the kind, or the operator has stopped.
     pub fn informer<K: Object>(&self) -> Result<Informer, ReadError> {
         self.home.informer::<K>()
+    }
+
+    /// Same as [`informer`](Self::informer), for a kind that a controller declares at run time.
+    ///
+    /// # Errors
+    /// When no controller declares the kind, or the operator has stopped.
+    pub fn dynamic_informer(&self, kind: &Kind) -> Result<Informer, ReadError> {
+        self.home.dynamic_informer(kind)
     }
 
     /// Returns reads of all declared kinds.

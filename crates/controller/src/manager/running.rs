@@ -165,8 +165,10 @@ impl RunningManager {
         let controllers = std::mem::take(&mut self.manager.controllers);
         let sources = controllers.iter().flat_map(|it| &it.spec.sources);
         let watched = sources.map(|it| &it.watched.kind);
-        let watched = watched.chain(self.manager.reads.kinds());
         let watched: Vec<_> = watched.cloned().collect();
+        // Kinds that are only read are cached in the cluster that the operator runs in.
+        let at_home = watched.iter().chain(self.manager.reads.kinds());
+        let at_home: Vec<_> = at_home.cloned().collect();
         let uncached = controllers.iter().flat_map(|it| &it.spec.uncached);
         let uncached = uncached.chain(&self.manager.uncached);
         let uncached: Vec<_> = uncached.map(|it| it.kind.clone()).collect();
@@ -183,8 +185,9 @@ impl RunningManager {
             let checked = async {
                 match options.preflight {
                     true => {
-                        let client = &cluster.client;
-                        preflight::check(operator, client, options, &watched, &uncached).await
+                        let (client, name) = (&cluster.client, &cluster.name);
+                        let watched = if name.is_none() { &at_home } else { &watched };
+                        preflight::check(operator, client, options, watched, &uncached).await
                     }
                     false => Ok(()),
                 }

@@ -58,12 +58,13 @@ impl StateContext {
     }
 
     /// Returns a client that reads the declared kinds from the cache and writes to the API. Its
-    /// reads wait until the cache of the kind is filled, show the writes through the client, and
-    /// are errors after the operator has stopped. Writes are limited as those of
-    /// [`client`](Self::client) are.
+    /// reads wait until the cache of the kind is filled, for the manager's `cache_sync_timeout` at
+    /// most. They show the writes through the client, and are errors after the operator has
+    /// stopped. Writes are limited as those of [`client`](Self::client) are.
     pub fn cached_client(&self) -> CachedClient {
         let client = Client::new(self.client());
         CachedClient::of_informers(client, self.caches.informers())
+            .sync_timeout(self.caches.timeout)
     }
 
     /// Returns a lister of a declared kind, which reads the cache.
@@ -94,6 +95,20 @@ impl StateContext {
         match informer.is_stopped() {
             true => Err(ReadError::Stopped {
                 kind: Box::new(Kind::of::<K>()),
+            }),
+            false => Ok(informer),
+        }
+    }
+
+    /// Same as [`informer`](Self::informer), for a kind that a controller declares at run time.
+    ///
+    /// # Errors
+    /// When no controller declares the kind, or the operator has stopped.
+    pub fn dynamic_informer(&self, kind: &Kind) -> Result<Informer, ReadError> {
+        let informer = self.caches.dynamic(kind)?;
+        match informer.is_stopped() {
+            true => Err(ReadError::Stopped {
+                kind: Box::new(kind.clone()),
             }),
             false => Ok(informer),
         }
@@ -162,6 +177,17 @@ impl Caches {
             .ok_or_else(|| ReadError::NotCached {
                 kind: Box::new(Kind::of::<K>()),
             })
+    }
+
+    /// Returns the informer of a declared kind that has no Rust type, and starts it if it is not
+    /// running yet.
+    fn dynamic(&self, kind: &Kind) -> Result<Informer, ReadError> {
+        let mut watched = self.watched.iter();
+        let declared = watched.find(|it| it.type_id.is_none() && it.kind == *kind);
+        let informer = declared.map(|watched| watched.start(&self.factory, &self.options));
+        informer.ok_or_else(|| ReadError::NotCached {
+            kind: Box::new(kind.clone()),
+        })
     }
 
     /// Starts the informers that are not running yet, and returns reads from their caches.

@@ -184,3 +184,63 @@ async fn the_leadership_is_that_of_the_lease() {
     run.stop().await.unwrap();
     assert_eq!(*leadership.borrow(), Leadership::Standby);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_state_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
+    let api = Server::new(&[]);
+    let manager = Manager::new("test", api.client(), ManagerOptions::default())
+        .reads(&maps())
+        .state_with(|cx: StateContext| async move {
+            cx.cached_client().get::<ConfigMap>(("d", "one")).await?;
+            Ok::<_, Error>(())
+        });
+    let error = manager.run(CancellationToken::new()).await.unwrap_err();
+    let error = Error::from(error).to_string();
+    assert!(
+        error.contains("the cache has no complete list of ConfigMap after 120 s"),
+        "{error}"
+    );
+}
+
+/// A kind that only a runnable reads need not exist in a further cluster.
+#[tokio::test(start_paused = true)]
+async fn kinds_for_reading_are_those_of_the_first_cluster() {
+    let (home, edge) = (Server::new(&["configmaps", "pods"]), Server::new(&["pods"]));
+    home.put(MAP, object("one"));
+    let (runnable, mut contexts) = lend(on_every_replica);
+    let pods =
+        Controller::new(|_: Arc<Pod>, _: Context| async { Ok::<_, Error>(Action::await_change()) });
+    let run = Run::start_manager(&home, |manager| {
+        let manager = manager.cluster("edge", edge.client());
+        manager.reads(&maps()).controller(pods).runnable(runnable)
+    })
+    .await;
+    let cx = contexts.recv().await.unwrap();
+    assert_eq!(cx.lister::<ConfigMap>().unwrap().len(), 1);
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_known_at_run_time_is_read_through_its_informer() {
+    let api = Server::new(&["configmaps"]);
+    api.put(MAP, object("one"));
+    let (runnable, mut contexts) = lend(on_every_replica);
+    let kind = opkit_client::Kind::of::<ConfigMap>();
+    let controller = Controller::dynamic(kind.clone(), |_, _: Context| async {
+        Ok::<_, Error>(Action::await_change())
+    });
+    let run = Run::start_manager(&api, |manager| {
+        manager.controller(controller).runnable(runnable)
+    })
+    .await;
+    let cx = contexts.recv().await.unwrap();
+    assert_eq!(cx.dynamic_informer(&kind).unwrap().len(), 1);
+    let error = cx
+        .dynamic_informer(&opkit_client::Kind::of::<Pod>())
+        .unwrap_err();
+    assert!(matches!(error, ReadError::NotCached { .. }), "{error}");
+    assert!(cx.lister::<ConfigMap>().is_err(), "without a Rust type");
+    run.stop().await.unwrap();
+    let error = cx.dynamic_informer(&kind).unwrap_err();
+    assert!(matches!(error, ReadError::Stopped { .. }), "{error}");
+}
