@@ -117,6 +117,30 @@ async fn the_server_answers_from_the_cache_and_triggers_reconciles(
     Ok(())
 }
 
+/// Each replica answers from its own cache, and only the leader accepts requests to reconcile.
+#[opkit::test]
+async fn a_replica_that_does_not_lead_answers_and_refuses(plane: ControlPlane) -> opkit::Result {
+    let replicas = [start(&plane).await?, start(&plane).await?];
+    let product = Product::new("tea", ProductSpec { price: 350 });
+    plane.apply(product).await?;
+    let known = json!({
+        "namespace": plane.namespace(), "name": "tea", "price": 350,
+        "stock": 0, "services": [],
+    });
+    for replica in &replicas {
+        eventually(replica, "tea", &known).await?;
+    }
+    // The status was written by the leader, so one of them leads.
+    let path = format!("/products/{}/tea/refresh", plane.namespace());
+    let mut statuses = Vec::new();
+    for replica in &replicas {
+        statuses.push(send(replica, "POST", &path).await?.0);
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 503]);
+    Ok(())
+}
+
 #[test]
 fn the_permissions_are_least_privilege() -> opkit::Result {
     golden_rules(&operator())
