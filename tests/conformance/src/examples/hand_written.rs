@@ -75,7 +75,9 @@ async fn a_foo_keeps_its_deployment(plane: ControlPlane) -> opkit::Result {
         .await?;
 
     plane.delete::<Foo>("one").await?;
-    plane.eventually_gone::<Deployment>("web").await?;
+    // The garbage collector of Kubernetes looks for new kinds, such as this one, every 30 s.
+    let patient = plane.with_timeout(Duration::from_secs(180));
+    patient.eventually_gone::<Deployment>("web").await?;
     running.stop().await
 }
 
