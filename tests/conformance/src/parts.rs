@@ -96,7 +96,7 @@ impl ReflectorStore<ConfigMap> for Values {
 
 /// Waits until a condition holds.
 async fn until(what: &str, holds: impl Fn() -> bool) -> opkit::Result {
-    for _ in 0..2_000 {
+    for _ in 0..6_000 {
         if holds() {
             return Ok(());
         }

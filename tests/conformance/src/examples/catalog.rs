@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::{event, golden_rules, object};
+use super::{golden_rules, object};
 
 /// A catalog operator that runs, and the address of its server.
 struct Shop {
@@ -59,7 +59,7 @@ async fn product(shop: &Shop, name: &str) -> opkit::Result<Option<Value>> {
 /// Asks the server until what it knows about a product is `expected`.
 async fn eventually(shop: &Shop, name: &str, expected: &Value) -> opkit::Result {
     let mut last = None;
-    for _ in 0..2_000 {
+    for _ in 0..6_000 {
         last = product(shop, name).await?;
         if last.as_ref() == Some(expected) {
             return Ok(());
@@ -106,7 +106,9 @@ async fn the_server_answers_from_the_cache_and_triggers_reconciles(
     }
     assert_eq!((status, body.as_str()), (202, "accepted\n"));
     eventually(&shop, "tea", &known(5, &["tea-shop"])).await?;
-    event(&plane, "tea", "RefreshRequested").await?;
+    plane
+        .eventually_event::<Product>("tea", "RefreshRequested")
+        .await?;
     let records = plane.reconciles().records();
     let mut causes = records.iter().flat_map(|record| record.causes());
     assert!(causes.any(|cause| cause == "catalog server"));

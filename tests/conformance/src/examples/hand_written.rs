@@ -8,7 +8,7 @@ use opkit::prelude::*;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{event, merge, object};
+use super::{merge, object};
 
 /// The controller, which runs until it is dropped or stopped.
 struct Running {
@@ -55,7 +55,7 @@ async fn a_foo_keeps_its_deployment(plane: ControlPlane) -> opkit::Result {
         .eventually("web", |web: &Deployment| replicas(web) == Some(2))
         .await?;
     assert!(web.metadata.owner_references.is_some());
-    event(&plane, "one", "Synced").await?;
+    plane.eventually_event::<Foo>("one", "Synced").await?;
 
     // A change of the spec, and of the Deployment by another client.
     merge::<Foo>(&plane, "one", json!({"spec": {"replicas": 1}})).await?;
@@ -115,7 +115,9 @@ async fn a_deployment_of_another_owner_is_left_alone(plane: ControlPlane) -> opk
     plane.apply::<Deployment>(object(theirs)).await?;
     let running = Running::start(&plane).await?;
     plane.apply(website("one", "web", 2)).await?;
-    event(&plane, "one", "ErrResourceExists").await?;
+    plane
+        .eventually_event::<Foo>("one", "ErrResourceExists")
+        .await?;
     let web = plane.get::<Deployment>("web").await?.expect("theirs");
     assert_eq!(replicas(&web), Some(0));
 
