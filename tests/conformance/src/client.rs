@@ -11,6 +11,7 @@ mod seam;
 mod sizes;
 mod transport;
 mod typed;
+mod websocket;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -12,6 +12,8 @@ mod goaway;
 mod identity;
 mod proxy;
 mod tls;
+#[cfg(feature = "ws")]
+mod websocket;
 
 type Script = fn(usize, &Request<Body>) -> Response<Body>;
 
