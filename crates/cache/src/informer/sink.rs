@@ -308,8 +308,8 @@ impl Sink for InformerSink {
         let head = &wire.head;
         let key = key_of(head);
         self.deferred.remove(&key);
-        // The event contains the last state of the object. If its owners are all in other parts, the
-        // stored state is delivered, which has the previous owners.
+        // The event contains the last state of the object. If its owners are all in other parts,
+        // the stored state is delivered, which has the previous owners.
         let last = match self.keeps(&wire) {
             Ok(true) => self.store(&wire),
             Ok(false) | Err(_) => None,

@@ -53,8 +53,13 @@ impl Mirror {
             (None, Some(_)) if new.is_none() && delta.coalesced => {}
             _ => return wrong("the old state is not the last one"),
         }
+        // The events of two watches have no common order: an object of the same name may have been
+        // created and deleted in between.
+        let last = delta.last.iter().map(|last| &last.object);
+        let mut others = delta.between.iter().chain(last).map(read);
         if let (Some(known), Some(new)) = (known, &new)
             && known.uid == new.uid
+            && others.all(|other| other.uid == new.uid)
             // The object may have left the informer's selection and come back.
             && (new.version < known.version || new.version == known.version && !delta.coalesced)
             && !may_go_back
