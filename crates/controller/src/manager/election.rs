@@ -99,6 +99,12 @@ impl Election {
         self.guard = None;
     }
 
+    /// Lets a replica of a sharded operator give away its slots, each when the reconciles in it have
+    /// ended. The Lease is held until [`release`](Self::release).
+    pub(super) fn leave(&self) {
+        self.stop.cancel();
+    }
+
     /// Stops the elector, which releases the lease if it holds the lease. Adds an entry to `late`
     /// if the release does not end by the deadline.
     pub(super) async fn release(&mut self, deadline: Deadline, late: &mut Vec<String>) {

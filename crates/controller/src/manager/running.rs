@@ -53,6 +53,8 @@ pub(super) struct RunningManager {
     pub(super) member: Option<ShardMember>,
     /// Slots of this replica, if the operator is sharded.
     pub(super) slots: Option<Arc<Slots>>,
+    /// Token that stops the changes of the caches with the slots of this replica.
+    following: CancellationToken,
     /// Tasks that add requests to the queues.
     sources: JoinSet<()>,
     informers: InformerTasks,
@@ -90,6 +92,7 @@ impl RunningManager {
             read_only: Vec::new(),
             member: None,
             slots: None,
+            following: CancellationToken::new(),
             sources: JoinSet::new(),
             informers,
             posters,
@@ -259,7 +262,8 @@ impl RunningManager {
                 informers,
                 timeout: self.manager.options.cache_sync_timeout,
             };
-            feed(&mut self.sources, &self.informers.stop, sharding.follow());
+            self.following = self.informers.stop.child_token();
+            feed(&mut self.sources, &self.following, sharding.follow());
         }
         first_lists
     }
@@ -308,6 +312,10 @@ impl RunningManager {
         let mut late = Vec::new();
         for controller in &self.controllers {
             controller.sources.queue.shut_down();
+        }
+        self.following.cancel();
+        if let (Some(election), Some(_)) = (&self.election, &self.slots) {
+            election.leave();
         }
         self.leaders.stop(deadline, &mut late).await;
         self.leadership.send_replace(Leadership::Standby);

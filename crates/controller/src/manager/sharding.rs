@@ -18,6 +18,10 @@ use crate::worker::slots::Slots;
 /// Time after which the number of objects is reported to the ring again.
 const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Time after which the objects of slots that were given away are dropped. Each change of what the
+/// caches read lists all objects again, and slots are often given away one after the other.
+const SHRINK_DELAY: Duration = Duration::from_secs(5);
+
 /// Number of parts of all hashes in which new slots are determined. A ring has at most that many
 /// slots; their number is a power of two too.
 const PARTS: u32 = 1_024;
@@ -37,7 +41,8 @@ const PARTS: u32 = 1_024;
 pub struct ShardingOptions {
     /// Field whose hash determines which replica reconciles an object.
     ///
-    /// By namespace, a replica caches the objects of its namespaces, of all namespaced kinds. All
+    /// By namespace, a replica caches the objects of its namespaces, of all namespaced kinds: a
+    /// change of an object in another namespace, or a reference to it, is not seen. All
     /// cluster-scoped objects are reconciled by one replica. By UID, a replica caches its objects
     /// of the reconciled kinds and their children with owner references; all other kinds are cached
     /// whole.
@@ -95,15 +100,18 @@ impl Sharding {
         // Without its Lease, the replica owns no slots, but may soon own the same ones again.
         if assignment.term.is_some() {
             let owned = self.selector(assignment.owned.clone(), assignment.of);
-            // Reconciles in slots that are given away still read the objects of these slots.
-            let is_busy = self.slots.runs_outside(&owned);
-            match is_busy {
-                true => self.read(owned.union(&reading.part), reading),
-                false => self.read(owned.clone(), reading),
+            let both = owned.union(&reading.part);
+            if both != reading.part {
+                // Reconciles in slots that are given away still read the objects of these slots.
+                match self.slots.runs_outside(&owned) {
+                    true => self.read(both, reading),
+                    false => self.read(owned.clone(), reading),
+                }
             }
             self.listed(reading).await;
             self.serve(assignment);
-            if is_busy {
+            if reading.part != owned {
+                tokio::time::sleep(SHRINK_DELAY).await;
                 self.slots.idle_outside(&owned).await;
                 self.read(owned, reading);
                 self.listed(reading).await;

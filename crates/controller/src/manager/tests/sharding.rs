@@ -220,6 +220,52 @@ async fn a_slot_is_given_away_after_its_reconciles_have_ended() {
     assert!(matches!(late, ManagerError::Late { .. }), "{late}");
 }
 
+/// At a stop, only slots in which reconciles run are kept until these have ended.
+#[tokio::test(start_paused = true)]
+async fn a_stop_gives_away_slots_without_work_at_once() {
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let start = async |name: &'static str| {
+        let seen = Seen::default();
+        let reconciled = seen.clone();
+        let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
+            reconciled.lock().push(map.metadata.name.clone().unwrap());
+            async move {
+                if map.data.is_some() && name == "one" {
+                    tokio::time::sleep(Duration::from_secs(20)).await;
+                }
+                Ok::<_, Error>(Action::await_change())
+            }
+        });
+        let options = sharding(ShardKey::Uid, name);
+        let setup = |manager: Manager| manager.controller(controller);
+        (Run::start_with(&server, options, setup).await, seen)
+    };
+    let (one, of_one) = start("one").await;
+    let (two, of_two) = start("two").await;
+    one.settle(DIVIDED).await;
+    (take(&of_one), take(&of_two));
+    put_all(&server);
+    one.settle(MOMENT).await;
+    let (objects, _) = (take(&of_one), take(&of_two));
+    let slow = objects.first().unwrap().clone();
+    let number = slow.trim_start_matches("map-").parse().unwrap();
+    let mut object = server.get(&path(number)).unwrap();
+    object["data"] = json!({"slow": "yes"});
+    server.put(&path(number), object);
+    one.settle(MOMENT).await;
+    assert_eq!(take(&of_one), BTreeSet::from([slow.clone()]));
+    one.stop.cancel();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let taken = take(&of_two);
+    assert!(taken.is_subset(&objects) && taken.len() > 1, "{taken:?}");
+    assert!(!taken.contains(&slow), "it is still being reconciled");
+    tokio::time::sleep(DIVIDED).await;
+    assert!(take(&of_two).contains(&slow));
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_function_that_takes_a_key_is_called_for_a_deleted_object_by_one_replica() {
     let server = Server::new(&["configmaps", "leases"]);
