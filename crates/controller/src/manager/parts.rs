@@ -145,3 +145,6 @@ impl Parts {
         informer
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -244,7 +244,7 @@ async fn a_stop_gives_away_slots_without_work_at_once() {
     let (one, of_one) = start("one").await;
     let (two, of_two) = start("two").await;
     one.settle(DIVIDED).await;
-    (take(&of_one), take(&of_two));
+    let _ = (take(&of_one), take(&of_two));
     put_all(&server);
     one.settle(MOMENT).await;
     let (objects, _) = (take(&of_one), take(&of_two));
