@@ -99,8 +99,8 @@ impl Election {
         self.guard = None;
     }
 
-    /// Lets a replica of a sharded operator give away its slots, each when the reconciles in it have
-    /// ended. The Lease is held until [`release`](Self::release).
+    /// Lets a replica of a sharded operator give away its slots, each when the reconciles in it
+    /// have ended. The Lease is held until [`release`](Self::release).
     pub(super) fn leave(&self) {
         self.stop.cancel();
     }

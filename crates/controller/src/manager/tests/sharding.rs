@@ -1,7 +1,9 @@
 //! Replicas that divide the objects of an operator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
+
+use opkit_random::Random;
 
 use super::election::cut_off;
 use super::*;
@@ -334,6 +336,93 @@ async fn a_runnable_that_needs_leadership_runs_in_one_replica() {
         replicas.is_empty(),
         "it moves to the replicas that are left"
     );
+}
+
+/// Objects that are being reconciled, each with the replica.
+type Active = Arc<Mutex<HashMap<String, usize>>>;
+
+/// Removes an object from the active ones, also if its reconcile is dropped.
+struct InWork(Active, String);
+
+impl Drop for InWork {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
+
+/// Replicas that start, stop, are cut off and come back at random: no object is reconciled by two
+/// of them at a time, and at the end each object by one of them.
+async fn replicas_at_random(by: ShardKey, seed: u64) {
+    let mut random = Random::new(seed);
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let (active, twice) = (Active::default(), Seen::default());
+    let start = async |number: usize| {
+        let (seen, active, twice) = (Seen::default(), active.clone(), twice.clone());
+        let reconciled = seen.clone();
+        let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
+            let object = map.metadata.name.clone().unwrap();
+            let (seen, active, twice) = (reconciled.clone(), active.clone(), twice.clone());
+            async move {
+                if let Some(other) = active.lock().insert(object.clone(), number) {
+                    twice
+                        .lock()
+                        .push(format!("{object} in {other} and {number}"));
+                }
+                let _in_work = InWork(active, object.clone());
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                seen.lock().push(object);
+                Ok::<_, Error>(Action::await_change())
+            }
+        });
+        let (client, cut) = cut_off(&server);
+        let options = sharding(by, &format!("replica-{number}"));
+        let controller = controller.max_concurrent_reconciles(3);
+        let run = Run::start_client(client, options, |manager| manager.controller(controller));
+        (run.await, cut, seen)
+    };
+    let mut replicas = vec![start(0).await];
+    let mut stopped = Vec::new();
+    for number in 1..25 {
+        match random.below(100) {
+            0..35 if replicas.len() < 4 => replicas.push(start(number).await),
+            35..55 if replicas.len() > 1 => {
+                let place = random.below(replicas.len() as u64) as usize;
+                let replica = replicas.swap_remove(place);
+                replica.0.stop.cancel();
+                stopped.push(replica);
+            }
+            55..75 => {
+                let place = random.below(replicas.len() as u64) as usize;
+                let cut = &replicas[place].1;
+                cut.fetch_xor(true, Ordering::SeqCst);
+            }
+            _ => put_all(&server),
+        }
+        tokio::time::sleep(Duration::from_millis(random.below(20_000))).await;
+        assert_eq!(*twice.lock(), [""; 0], "seed {seed}");
+    }
+    for (_, cut, _) in replicas.iter().chain(&stopped) {
+        cut.store(false, Ordering::SeqCst);
+    }
+    tokio::time::sleep(DIVIDED * 3).await;
+    for (_, _, seen) in &replicas {
+        take(seen);
+    }
+    put_all(&server);
+    tokio::time::sleep(DIVIDED).await;
+    let mut seen: Vec<_> = replicas.iter().flat_map(|it| take(&it.2)).collect();
+    seen.sort();
+    assert!(seen.iter().eq(all().iter()), "seed {seed}: {seen:?}");
+    assert_eq!(*twice.lock(), [""; 0], "seed {seed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_object_is_reconciled_by_two_replicas_at_a_time() {
+    for seed in 0..2 {
+        replicas_at_random(ShardKey::Uid, seed).await;
+        replicas_at_random(ShardKey::Namespace, seed).await;
+    }
 }
 
 /// A controller that needs no leadership runs in every replica, for all objects.
