@@ -500,9 +500,9 @@ impl Operator {
         self
     }
 
-    /// Divides the objects of all controllers among the replicas of the operator, by namespace or by
-    /// UID, instead of leaving all replicas but the leader idle. Whoever wants more throughput or
-    /// less memory per replica changes `replicas` of the Deployment.
+    /// Divides the objects of all controllers among the replicas of the operator, by namespace or
+    /// by UID, instead of leaving all replicas but the leader idle. More `replicas` of the
+    /// Deployment give more throughput, and less memory per replica.
     ///
     /// This takes the place of leader election, and is in force when leader election would be: with
     /// the flag `--leader-elect`, which the Deployment in the manifests has. Otherwise one process
@@ -510,7 +510,7 @@ impl Operator {
     ///
     /// No object is reconciled by two replicas at the same time. A replica that joins or leaves
     /// takes or gives a share of the objects; those of a replica that has died are taken by the
-    /// others when its Lease has expired. The guide to controllers says what each mode costs.
+    /// others when its Lease has expired. The guide to controllers has the costs of both modes.
     ///
     /// # Examples
     /// ```

@@ -1,15 +1,15 @@
 //! The state machine of a replica in a ring, without a clock, tasks or I/O.
 //!
 //! Each replica holds a Lease of its own, the member Lease, which an
-//! [`ElectionEngine`](crate::engine::ElectionEngine) acquires and renews. The ring says which
-//! replica owns which slots. A replica owns a slot while it holds its Lease *and* the ring names
-//! its current incarnation as the owner. The protocol:
+//! [`ElectionEngine`](crate::engine::ElectionEngine) acquires and renews. The ring lists the owner
+//! of each slot. A replica owns a slot while it holds its Lease *and* the ring names its current
+//! incarnation as the owner. The protocol:
 //!
 //! - The ring is only changed by updates that fail if the ring has changed meanwhile. All reads are
 //!   lists of the ring and all member Leases at one point in time.
 //! - A slot that has a living owner is given away by this owner alone, after the reconciles of the
 //!   slot have ended. If the result of that update is unknown, the slot stays given away until a
-//!   later revision of the ring says otherwise.
+//!   later revision of the ring is read.
 //! - The slots of a replica that has died are given to others by any replica. This replica must
 //!   first have seen no renewal of the member Lease for the Lease's duration, and then have removed
 //!   the holder of the Lease, so that the owner cannot renew the Lease. The owner's term has ended

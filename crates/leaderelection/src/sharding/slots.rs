@@ -93,8 +93,8 @@ impl OwnedSlots {
     }
 
     /// Starts work on an object with this [hash](opkit_apimachinery::shard::hash). Returns `None`
-    /// if this replica does not serve the slot of the object, or if its own Lease was not renewed in
-    /// time.
+    /// if this replica does not serve the slot of the object, or if its own Lease was not renewed
+    /// in time.
     pub fn begin(&self, hash: u64) -> Option<SlotPermit> {
         self.shared.fence.check().ok()?;
         let grant = self.shared.table.lock().begin(hash)?;

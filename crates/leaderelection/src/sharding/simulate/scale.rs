@@ -4,7 +4,8 @@ use super::{CELLS, Simulation};
 
 impl Simulation {
     /// Adds, kills and stops replicas one after the other, in some runs from the present number to
-    /// nine and back to one, and checks after each change that the slots are divided evenly and how many moved.
+    /// nine and back to one. After each change, checks that the slots are divided evenly, and how
+    /// many of them moved.
     pub(super) fn scale(&mut self) -> Result<(), String> {
         let mut is_growing = true;
         // Few runs go all the way, because a run with many replicas takes long.
