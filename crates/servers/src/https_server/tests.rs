@@ -1,5 +1,5 @@
-use http_body_util::StreamBody;
 use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -142,22 +142,6 @@ async fn a_slow_body_is_not_waited_for() {
         response.ends_with("the body was not sent within 10 s"),
         "{response}"
     );
-}
-
-#[tokio::test]
-async fn bodies_wait_for_memory() {
-    let memory = Semaphore::new(200);
-    let mut headers = HeaderMap::new();
-    let first = reserve(&memory, &headers, 100 * 1024).await.unwrap();
-    headers.insert(header::CONTENT_LENGTH, "1025".parse().unwrap());
-    let second = reserve(&memory, &headers, 100 * 1024).await.unwrap();
-    // A body of unknown size reserves the limit, and one of 1025 bytes two units.
-    assert_eq!(memory.available_permits(), 98);
-    headers.insert(header::CONTENT_LENGTH, "102400".parse().unwrap());
-    let mut third = Box::pin(reserve(&memory, &headers, 100 * 1024));
-    assert!(futures::poll!(&mut third).is_pending());
-    drop((first, second));
-    assert!(third.await.unwrap().is_some());
 }
 
 #[tokio::test]
