@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::admission::review::write;
@@ -50,29 +51,51 @@ impl ErasedHandler for ConversionWebhook {
     }
 
     fn refuse(&self, code: u16, message: &str) -> Bytes {
-        write(&json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
-            "response": {
-                "uid": "", "convertedObjects": [],
-                "result": {"status": "Failure", "code": code, "message": message},
-            },
-        }))
+        failure("", code, message)
     }
 
     fn handle(self: Arc<Self>, body: Bytes, call: Call) -> BoxFuture<'static, Bytes> {
         async move {
-            let handler = self.clone();
+            let request = body.clone();
             // A list may have many objects, whose conversion takes too long for a runtime thread.
-            let converted = tokio::task::spawn_blocking(move || (handler.convert)(&body));
+            let converted = tokio::task::spawn_blocking(move || (self.convert)(&request));
             match converted.await {
                 Ok(converted) => converted.into(),
                 Err(error) => {
-                    call.metrics.count_panic();
+                    call.metrics.count_conversion_panic();
                     tracing::error!(%error, "the conversion webhook panicked");
-                    self.refuse(500, "the conversion panicked")
+                    failure(&uid_of(&body), 500, "the conversion panicked")
                 }
             }
         }
         .boxed()
     }
 }
+
+/// Returns the response of a failed conversion.
+fn failure(uid: &str, code: u16, message: &str) -> Bytes {
+    write(&json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "response": {
+            "uid": uid, "convertedObjects": [],
+            "result": {"status": "Failure", "code": code, "message": message},
+        },
+    }))
+}
+
+/// Returns the UID of the request in the body of a `ConversionReview`; empty if it has none.
+fn uid_of(body: &[u8]) -> String {
+    #[derive(Deserialize, Default)]
+    struct Review {
+        request: Request,
+    }
+    #[derive(Deserialize, Default)]
+    struct Request {
+        uid: String,
+    }
+    let review: Review = serde_json::from_slice(body).unwrap_or_default();
+    review.request.uid
+}
+
+#[cfg(test)]
+mod tests;

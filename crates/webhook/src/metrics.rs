@@ -16,6 +16,7 @@ pub(crate) struct WebhookMetrics {
     requests: Family<RequestLabels, Counter>,
     in_flight: Family<PathLabel, Gauge>,
     panics: Counter,
+    conversion_panics: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -56,6 +57,7 @@ impl Default for WebhookMetrics {
             requests: Family::default(),
             in_flight: Family::default(),
             panics: Counter::default(),
+            conversion_panics: Counter::default(),
         }
     }
 }
@@ -83,6 +85,11 @@ impl WebhookMetrics {
             "Total number of webhook panics",
             self.panics.clone(),
         );
+        registry.register(
+            "controller_runtime_conversion_webhook_panics",
+            "Total number of conversion webhook panics",
+            self.conversion_panics.clone(),
+        );
     }
 
     /// Returns the metrics of one path. The counters of the most likely status codes exist from the
@@ -109,6 +116,10 @@ impl WebhookMetrics {
 
     pub(crate) fn count_panic(&self) {
         self.panics.inc();
+    }
+
+    pub(crate) fn count_conversion_panic(&self) {
+        self.conversion_panics.inc();
     }
 }
 

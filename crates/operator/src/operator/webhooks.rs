@@ -3,6 +3,7 @@
 //! Everything that serves or prints webhooks is called through [`Functions`], which the first
 //! webhook sets. The linker therefore leaves it out of an operator without webhooks.
 
+mod conversion;
 mod own_certificates;
 
 use std::any::Any;
@@ -17,7 +18,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::authentication::v1::TokenReviewSpec;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
-use opkit_apimachinery::conversion::{self, KindVersions};
+use opkit_apimachinery::conversion::KindVersions;
 use opkit_certificates::{CertificateKeeper, KeeperOptions};
 use opkit_client::RestClient;
 use opkit_controller::{AnyRunnable, Error, ReadDeclarations, Result, RunContext};
@@ -81,7 +82,7 @@ static FUNCTIONS: Functions = Functions {
     check: WebhookSet::check,
     reads: WebhookSet::reads,
     manifests,
-    conversion,
+    conversion: conversion::webhook,
     start: |set, options| start(set, options).boxed(),
 };
 
@@ -322,11 +323,6 @@ fn manifests(set: &WebhookSet, mut manifests: WebhookManifests) -> WebhookManife
         }
     }
     manifests
-}
-
-/// Creates the webhook that converts objects between the versions of kinds.
-fn conversion(kinds: Vec<KindVersions>) -> ConversionWebhook {
-    ConversionWebhook::new(move |body| conversion::review(&kinds, body).body)
 }
 
 /// Where the serving certificate comes from.

@@ -32,6 +32,19 @@
 //! | server: serve on the path, before and after the start; TLS options | `server/tests.rs` |
 //! | metrics of latency, requests, panics | `metrics_have_controller_runtimes_names` |
 //! | authentication: the same cases for TokenReview | `authentication/tests.rs` |
+//!
+//! And in `pkg/webhook/conversion`; `review/tests.rs` is in `opkit_apimachinery::conversion`, and
+//! conformance's `versions::served` has the same on an API server:
+//!
+//! | controller-runtime's test | test here |
+//! |---|---|
+//! | spoke to hub, hub to spoke, spoke to spoke | `a_batch_is_converted_in_its_order`, `each_version_is_converted_to_each_other` in `review/tests.rs` |
+//! | error for a conversion to the same type | not an error: `a_batch_is_converted_in_its_order` keeps the object |
+//! | error for objects of different API groups, and for unknown types | `an_object_that_cannot_be_converted_fails_with_a_sentence` in `review/tests.rs` |
+//! | error for no hub, and for several hubs | compile errors, in `tests/compile-fail` |
+//! | invalid JSON, no request, wrong kind | `a_body_that_is_not_a_review_is_refused` in `review/tests.rs` |
+//! | error for an infinite body | `a_body_over_the_limit_is_refused` in `conversion/tests.rs` |
+//! | recover from a panic, with the UID; metric of panics | `a_panic_is_a_failure_with_the_uid_of_the_request` in `conversion/tests.rs` |
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

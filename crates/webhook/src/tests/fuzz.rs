@@ -1,15 +1,18 @@
 //! Mutated requests to all sorts of webhooks: each gets a response of its kind, and nothing panics.
 //! `cargo xtask fuzz webhooks` runs this test for a longer time.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use opkit_apimachinery::conversion::{self, Conversion, Fields, Functions, KindVersions};
+use opkit_apimachinery::schema::Schema;
 use opkit_controller::Error;
 use opkit_random::Random;
 
 use super::*;
 use crate::{
     AdmissionRequest, Authentication, AuthenticationWebhook, Authorization, AuthorizationWebhook,
-    WebhookContext,
+    ConversionWebhook, WebhookContext,
 };
 
 /// Number of inputs without `OPKIT_FUZZ_SECONDS`.
@@ -102,7 +105,45 @@ fn router() -> WebhookRouter {
         async |_: k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec,
                _: WebhookContext| Ok::<_, Error>(Authorization::allowed()),
     ));
+    set.conversion = Some(ConversionWebhook::new(|body| {
+        conversion::review(&[robot()], body).body
+    }));
     WebhookRouter::with_services(set, Services::default())
+}
+
+/// Returns a kind of two versions, whose conversion moves a field.
+fn robot() -> KindVersions {
+    let functions = Functions {
+        fields: &["spec"],
+        to_hub: |fields, _| Ok(renamed(fields, "legs", "feet")),
+        from_hub: |fields, _| Ok(renamed(fields, "feet", "legs")),
+        notes: |_| None,
+    };
+    let schema = |field: &str| {
+        let spec = json!({"type": "object", "properties": {field: {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        Arc::new(Schema::parse(&schema).unwrap())
+    };
+    let robot = KindVersions::new("example.com", "Robot", "v1", schema("feet"));
+    robot.spoke("v1alpha1", schema("legs"), functions)
+}
+
+/// Returns the fields with another name for one field of the spec.
+fn renamed(fields: &Fields, from: &str, to: &str) -> Conversion {
+    let rename = |fields: &Fields, from: &str, to: &str| {
+        let mut fields = fields.clone();
+        if let Some(Value::Object(spec)) = fields.get_mut("spec")
+            && let Some(value) = spec.remove(from)
+        {
+            spec.insert(to.to_owned(), value);
+        }
+        fields
+    };
+    let converted = rename(fields, from, to);
+    Conversion {
+        reversed: rename(&converted, to, from),
+        fields: converted,
+    }
 }
 
 #[tokio::test]
@@ -131,11 +172,29 @@ async fn mutated_requests_get_a_response_of_their_kind() {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": "jane", "resourceAttributes": {"verb": "get", "resource": "pods"}},
     });
+    let robot = |version: &str, spec: Value| {
+        json!({
+            "apiVersion": format!("example.com/{version}"), "kind": "Robot",
+            "metadata": {"name": "a", "annotations": {"opkit.dev/conversion": "{\"v1\":{}}"}},
+            "spec": spec,
+        })
+    };
+    let objects = [
+        robot("v1alpha1", json!({"legs": 2})),
+        robot("v1", json!({"feet": 4, "x": [1]})),
+    ];
+    let versions = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {
+            "uid": "u-1", "desiredAPIVersion": "example.com/v1", "objects": objects,
+        },
+    });
     let seeds: Vec<(&str, &str, String)> = admission
         .iter()
         .flat_map(|review| [(MUTATE, review), (VALIDATE, review)])
         .map(|(path, review)| (path, "AdmissionReview", review.to_string()))
         .chain([
+            ("/convert", "ConversionReview", versions.to_string()),
             ("/authenticate", "TokenReview", token.to_string()),
             ("/authorize", "SubjectAccessReview", access.to_string()),
         ])

@@ -21,7 +21,8 @@ fn kinds() -> Vec<KindVersions> {
     };
     let schema = Arc::new(Schema::default());
     let robot = KindVersions::new("example.com", "Robot", "v1", schema.clone());
-    vec![robot.spoke("v1alpha1", schema, functions)]
+    let robot = robot.spoke("v1alpha1", schema.clone(), functions);
+    vec![robot.spoke("v1beta1", schema, functions)]
 }
 
 fn robot(version: &str, name: &str) -> Value {
@@ -70,6 +71,21 @@ fn a_batch_is_converted_in_its_order() {
 }
 
 #[test]
+fn each_version_is_converted_to_each_other() {
+    let versions = ["v1", "v1alpha1", "v1beta1"];
+    for (from, to) in versions
+        .iter()
+        .flat_map(|from| versions.map(|to| (from, to)))
+    {
+        let (status, review) = request(&format!("example.com/{to}"), &json!([robot(from, "a")]));
+        assert_eq!(status, 200);
+        let response = &review["response"];
+        assert_eq!(response["result"]["status"], "Success", "{from} to {to}");
+        assert_eq!(response["convertedObjects"], json!([robot(to, "a")]));
+    }
+}
+
+#[test]
 fn an_object_that_cannot_be_converted_fails_with_a_sentence() {
     let unknown_kind = json!([{"apiVersion": "example.com/v1", "kind": "Arm", "spec": {}}]);
     let other_group = json!([{"apiVersion": "other.com/v1", "kind": "Robot", "spec": {}}]);
@@ -87,12 +103,12 @@ fn an_object_that_cannot_be_converted_fails_with_a_sentence() {
         (
             "example.com/v9",
             json!([robot("v1", "a")]),
-            "Robot of example.com has no version \"v9\"; its versions are v1, v1alpha1",
+            "Robot of example.com has no version \"v9\"; its versions are v1, v1alpha1, v1beta1",
         ),
         (
             "example.com/v1",
             json!([robot("v9", "a")]),
-            "Robot of example.com has no version \"v9\"; its versions are v1, v1alpha1",
+            "Robot of example.com has no version \"v9\"; its versions are v1, v1alpha1, v1beta1",
         ),
         (
             "example.com/v1",
