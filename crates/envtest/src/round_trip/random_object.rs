@@ -32,19 +32,24 @@ impl RandomObjects {
         Self(Random::new(Random::new(seed).bits()))
     }
 
-    /// Returns an object with metadata, or `None` if no attempt fits the schema.
-    pub(super) fn object(&mut self, schema: &Schema) -> Option<Value> {
+    /// Returns an object with metadata. If no attempt fits the schema, returns the first error of
+    /// the last one, with its field.
+    pub(super) fn object(&mut self, schema: &Schema) -> Result<Value, String> {
+        let typed = Typed::new(schema, &NoDefinitions);
+        let mut reason = "the schema is not that of an object".to_owned();
         for _ in 0..ATTEMPTS {
             let mut object = self.value(schema, 0);
-            if object.is_object() && is_valid(&object, schema) {
-                let metadata = self.metadata();
-                object
-                    .as_object_mut()?
-                    .insert("metadata".to_owned(), metadata);
-                return Some(object);
+            let errors = validate(&object, &typed);
+            match (errors.first(), object.as_object_mut()) {
+                (Some(error), _) => reason = error.to_string(),
+                (None, None) => {}
+                (None, Some(fields)) => {
+                    fields.insert("metadata".to_owned(), self.metadata());
+                    return Ok(object);
+                }
             }
         }
-        None
+        Err(reason)
     }
 
     fn metadata(&mut self) -> Value {
@@ -158,19 +163,27 @@ impl RandomObjects {
     }
 
     fn string(&mut self, schema: &Schema) -> String {
-        if let Some(text) = schema.format.as_deref().and_then(|it| self.formatted(it)) {
-            return text;
-        }
         let min = usize::try_from(schema.min_length.unwrap_or_default()).unwrap_or(usize::MAX);
         let max = schema.max_length.and_then(|max| usize::try_from(max).ok());
-        if let Some(text) = schema
-            .pattern
-            .as_ref()
-            .and_then(|it| pattern::random_match(it.as_str(), &mut self.0))
+        let most = max.unwrap_or(usize::MAX);
+        let pattern = schema.pattern.as_ref().map(|it| it.as_str());
+        // A text of the format may not match the pattern, and the other way round; the object is
+        // validated as a whole.
+        let is_formatted = pattern.is_none() || self.0.percent(50);
+        if let Some(format) = schema.format.as_deref().filter(|_| is_formatted)
+            && let Some(text) = self.formatted(format)
         {
             return text;
         }
-        let most = max.unwrap_or(usize::MAX).min(min.saturating_add(12));
+        if let Some(pattern) = pattern {
+            let mut texts =
+                (0..ATTEMPTS).map_while(|_| pattern::random_match(pattern, &mut self.0));
+            let fits = |text: &String| (min..=most).contains(&text.chars().count());
+            if let Some(text) = texts.find(fits) {
+                return text;
+            }
+        }
+        let most = most.min(min.saturating_add(12));
         let more = most.saturating_sub(min).saturating_add(1) as u64;
         let length = min.saturating_add(usize::try_from(self.0.below(more)).unwrap_or_default());
         (0..length).map(|_| self.character()).collect()

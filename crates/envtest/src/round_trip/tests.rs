@@ -1,10 +1,13 @@
+use std::sync::Arc;
+
+use opkit_apimachinery::conversion::{Conversion, Convert, Functions, KindVersions};
 use opkit_apimachinery::schema::Schema;
 use opkit_random::Random;
 use serde_json::{Value, json};
 
 use super::random_object::{RandomObjects, is_valid};
 use super::shrink::Smallest;
-use super::{is_zero, pattern, without_empty};
+use super::{is_zero, pattern, problems, without_empty};
 
 /// A schema with every keyword that the generator knows.
 fn schema() -> Schema {
@@ -55,7 +58,7 @@ fn random_objects_fit_their_schema_and_are_the_same_for_a_seed() {
         assert!(is_valid(&object, &schema), "{object}");
         assert_eq!(
             RandomObjects::new(seed).object(&schema),
-            Some(object.clone())
+            Ok(object.clone())
         );
         seen.insert(object.to_string());
     }
@@ -66,7 +69,7 @@ fn random_objects_fit_their_schema_and_are_the_same_for_a_seed() {
 fn every_optional_field_occurs_and_is_absent() {
     let schema = schema();
     let objects: Vec<Value> = (0..200)
-        .filter_map(|seed| RandomObjects::new(seed).object(&schema))
+        .filter_map(|seed| RandomObjects::new(seed).object(&schema).ok())
         .collect();
     let fields = &schema.properties.get("spec").unwrap().properties;
     for name in fields.keys() {
@@ -87,7 +90,74 @@ fn a_schema_that_no_value_fits_has_no_objects() {
         "properties": {"spec": {"type": "string", "pattern": "a", "maxLength": 0}},
     }))
     .unwrap();
-    assert_eq!(RandomObjects::new(1).object(&schema), None);
+    let error = RandomObjects::new(1).object(&schema).unwrap_err();
+    assert!(error.starts_with("spec: "), "{error}");
+}
+
+#[test]
+fn a_text_fits_its_pattern_format_and_length_together() {
+    let schema = Schema::parse(&json!({
+        "type": "object", "required": ["spec"],
+        "properties": {"spec": {
+            "type": "string", "format": "date-time", "pattern": "Z$", "maxLength": 20, "minLength": 20,
+        }},
+    }))
+    .unwrap();
+    for seed in 0..50 {
+        RandomObjects::new(seed).object(&schema).unwrap();
+    }
+}
+
+/// A kind of two versions. Objects whose spec has the field `lost` cannot be converted.
+fn kind(schema: Schema) -> KindVersions {
+    let convert: Convert = |fields, _| match fields["spec"].get("lost") {
+        Some(_) => Err(serde::de::Error::custom("the field lost")),
+        None => Ok(Conversion {
+            reversed: fields.clone(),
+            fields: fields.clone(),
+        }),
+    };
+    let functions = Functions {
+        fields: &["spec"],
+        to_hub: convert,
+        from_hub: convert,
+        notes: |_| None,
+    };
+    let schema = Arc::new(schema);
+    let kind = KindVersions::new("example.com", "Robot", "v1", schema.clone());
+    kind.spoke("v1alpha1", schema, functions)
+}
+
+#[test]
+fn objects_that_cannot_be_created_do_not_hide_a_failing_conversion() {
+    // No text fits `none`. So the objects of some seeds do not fit the schema, whose fields are
+    // chosen at random.
+    let none = json!({"type": "string", "pattern": "a", "maxLength": 0});
+    let properties =
+        json!({"lost": {"type": "string"}, "a": none, "b": none, "c": none, "d": none});
+    let spec = json!({"type": "object", "properties": properties});
+    let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": spec}});
+    let schema = Schema::parse(&schema).unwrap();
+    let is_created = |seed| RandomObjects::new(seed).object(&schema).is_ok();
+    assert!((0..200).any(|seed| !is_created(seed)));
+    let found = problems(&kind(schema), 200);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("the field lost"), "{found:?}");
+}
+
+#[test]
+fn a_schema_without_random_objects_is_a_problem() {
+    let spec = json!({"type": "string", "pattern": "a", "maxLength": 0});
+    let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": spec}});
+    let found = problems(&kind(Schema::parse(&schema).unwrap()), 10);
+    let [first, _] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert!(
+        first.starts_with("Robot v1 -> v1alpha1 was not checked: 10 of 10 "),
+        "{first}"
+    );
+    assert!(first.contains("spec: "), "{first}");
 }
 
 #[test]
