@@ -27,18 +27,45 @@ enum Model {
     LeaderElection,
     /// Replicas that share the slots of a ring
     Sharding,
+    /// Random objects that are converted to another version of their kind and back
+    Conversions,
 }
 
 impl Model {
-    const ALL: [Self; 3] = [Self::Cache, Self::LeaderElection, Self::Sharding];
+    const ALL: [Self; 4] = [
+        Self::Cache,
+        Self::LeaderElection,
+        Self::Sharding,
+        Self::Conversions,
+    ];
 
-    /// Returns the package, and the test in it.
-    const fn test(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Cache => ("opkit-cache", "simulate::tests::many"),
-            Self::LeaderElection => ("opkit-leaderelection", "simulate::tests::many"),
-            Self::Sharding => ("opkit-leaderelection", "sharding::simulate::tests::many"),
+    /// Returns the command that runs seeds `first` to `first + seeds`.
+    fn command(self, first: u64, seeds: u64) -> Command {
+        let many = ["--release", "--lib"].as_slice();
+        let (package, options, test, ignored) = match self {
+            Self::Cache => ("opkit-cache", many, "simulate::tests::many", true),
+            Self::LeaderElection => ("opkit-leaderelection", many, "simulate::tests::many", true),
+            Self::Sharding => {
+                let test = "sharding::simulate::tests::many";
+                ("opkit-leaderelection", many, test, true)
+            }
+            // A release build of this package takes longer than the test.
+            Self::Conversions => {
+                let test = "versions::declared::the_conversions_lose_nothing";
+                ("conformance", ["--lib"].as_slice(), test, false)
+            }
+        };
+        let mut command = Command::new("cargo");
+        command.args(["test", "--package", package]).args(options);
+        command.args(["--", test, "--exact", "--nocapture"]);
+        if ignored {
+            command.arg("--ignored");
         }
+        command
+            .env("OPKIT_SIMULATE_FIRST", first.to_string())
+            .env("OPKIT_SIMULATE_SEEDS", seeds.to_string())
+            .env("OPKIT_ROUND_TRIPS", first.saturating_add(seeds).to_string());
+        command
     }
 }
 
@@ -50,13 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let chosen = |model: &Model| args.only.is_none_or(|only| only == *model);
     for model in Model::ALL.into_iter().filter(chosen) {
-        let (package, test) = model.test();
-        let mut command = Command::new("cargo");
-        command
-            .args(["test", "--release", "--package", package, "--lib"])
-            .args(["--", test, "--exact", "--ignored", "--nocapture"])
-            .env("OPKIT_SIMULATE_FIRST", first.to_string())
-            .env("OPKIT_SIMULATE_SEEDS", seeds.to_string());
+        let mut command = model.command(first, seeds);
         println!("$ OPKIT_SIMULATE_FIRST={first} OPKIT_SIMULATE_SEEDS={seeds} {command:?}");
         let status = command.status().context("cannot run cargo test")?;
         if !status.success() {

@@ -17,6 +17,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::waiting::until;
+
 const SECRET: &str = "shop-operator-webhook-certificates";
 
 /// A replica of an operator that serves webhooks.
@@ -163,15 +165,12 @@ async fn replicas_share_certificates_and_keep_the_bundle(plane: ControlPlane) ->
 
     // Another operator does not touch the Secret, and reports why it has no certificate.
     let foreign = Replica::start(&plane, "robot-operator", "pod-3");
-    let refusal = async {
-        loop {
-            match (foreign.health)() {
-                Err(reason) if reason.contains("holds the webhook certificates") => return reason,
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    };
-    let reason = refusal.await;
+    let refusal = || (foreign.health)().err().unwrap_or_default();
+    until("the Secret of another operator is reported", async || {
+        refusal().contains("holds the webhook certificates")
+    })
+    .await;
+    let reason = refusal();
     assert!(
         reason.contains("of shop-operator, not of robot-operator"),
         "{reason}"

@@ -59,6 +59,8 @@ mod testing;
 #[cfg(test)]
 mod versions;
 #[cfg(test)]
+mod waiting;
+#[cfg(test)]
 mod webhooks;
 
 /// Guide to the cache; its examples run as tests.

@@ -17,6 +17,8 @@ use opkit::prelude::*;
 use opkit::webhook::{FailurePolicy, Operation};
 use serde_json::{Value, json};
 
+use crate::waiting::until;
+
 /// A gadget.
 #[opkit::kind(group = "webhooks.opkit.dev", version = "v1", namespaced, status = GadgetStatus)]
 pub(crate) struct GadgetSpec {
@@ -282,13 +284,10 @@ async fn a_function_reads_the_cache(plane: ControlPlane) -> opkit::Result {
         applied.is_err_and(|error| error.to_string().contains("the shop is closed"))
     };
     // The cache is a moment behind.
-    while !refused().await {
-        tokio::task::yield_now().await;
-    }
+    until("the shop is closed", refused).await;
     plane.delete::<ConfigMap>("closed").await?;
-    while plane.apply(gadget(3, None)).await.is_err() {
-        tokio::task::yield_now().await;
-    }
+    let admitted = async || plane.apply(gadget(3, None)).await.is_ok();
+    until("the shop is open", admitted).await;
     Ok(())
 }
 

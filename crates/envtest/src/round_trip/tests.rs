@@ -56,10 +56,7 @@ fn random_objects_fit_their_schema_and_are_the_same_for_a_seed() {
     for seed in 0..300 {
         let object = RandomObjects::new(seed).object(&schema).unwrap();
         assert!(is_valid(&object, &schema), "{object}");
-        assert_eq!(
-            RandomObjects::new(seed).object(&schema),
-            Ok(object.clone())
-        );
+        assert_eq!(RandomObjects::new(seed).object(&schema), Ok(object.clone()));
         seen.insert(object.to_string());
     }
     assert!(seen.len() > 290, "{}", seen.len());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// Running replica, which is killed at the latest when the test ends.
 pub(crate) struct Process {
@@ -34,8 +34,8 @@ impl Process {
             .env("HOSTNAME", name)
             .args(["--webhook-port", &address.port().to_string()])
             .args(["--health-probe-bind-address", &health.to_string()])
+            .args(["--log-level", "warn"])
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
             .kill_on_drop(true);
         arguments(&mut command);
         let child = command.spawn().unwrap();
@@ -54,9 +54,16 @@ impl Process {
 
     /// Waits until `/readyz` succeeds: the webhooks have a certificate.
     pub(crate) async fn wait_until_ready(&self) {
-        while !self.is_ready().await.unwrap_or_default() {
-            sleep(Duration::from_millis(50)).await;
-        }
+        let ready = async {
+            while !self.is_ready().await.unwrap_or_default() {
+                sleep(Duration::from_millis(50)).await;
+                let exit = self.child.lock().unwrap().as_mut().map(Child::try_wait);
+                let is_running = exit.is_none_or(|exit| matches!(exit, Ok(None)));
+                assert!(is_running, "the replica has ended");
+            }
+        };
+        let ready = timeout(Duration::from_secs(60), ready).await;
+        assert!(ready.is_ok(), "the replica is not ready in time");
     }
 
     async fn is_ready(&self) -> std::io::Result<bool> {

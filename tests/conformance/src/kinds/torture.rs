@@ -241,12 +241,27 @@ pub(crate) struct RetiredSpec {
     pub(crate) name: String,
 }
 
+/// Parked is a kind that is no longer served. controller-gen refuses to print a CRD without a served
+/// version, so this is not among those that are compared with it.
+#[opkit::kind(
+    group = "torture.opkit.dev",
+    version = "v1",
+    namespaced,
+    plural = "parkeds",
+    unserved
+)]
+#[derive(Default)]
+pub(crate) struct ParkedSpec {
+    pub(crate) name: String,
+}
+
 mod tests {
+    use kube::CustomResourceExt;
     use kube::api::{Api, PostParams};
     use opkit::prelude::*;
     use serde_json::{Value, json};
 
-    use super::{Color, Power, Retired, Source, Torture};
+    use super::{Color, Parked, Power, Retired, Source, Torture};
 
     fn operator() -> Operator {
         Operator::new("torture-operator")
@@ -259,6 +274,16 @@ mod tests {
             "image": "a", "color": "Red", "fixed": "a", "hosts": ["abc"], "on": true,
             "left": "l", "third": "t",
         })
+    }
+
+    #[test]
+    fn an_unserved_version_is_stored_and_not_served() {
+        let crd = serde_json::to_value(Parked::crd()).unwrap();
+        let version = &crd["spec"]["versions"][0];
+        assert_eq!(
+            (&version["served"], &version["storage"]),
+            (&json!(false), &json!(true))
+        );
     }
 
     #[test]

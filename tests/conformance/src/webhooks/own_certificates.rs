@@ -16,10 +16,11 @@ use kube::{Api, ResourceExt};
 use opkit::prelude::*;
 use opkit::webhook::CertificatePeriods;
 use serde_json::{Value, json};
-use tokio::time::{Instant, interval};
+use tokio::time::interval;
 
 use crate::versions::client;
 use crate::versions::rover::Rover;
+use crate::waiting::until;
 
 const SECRET: &str = "rover-operator-webhook-certificates";
 const CRD: &str = "rovers.fleet.opkit.dev";
@@ -183,11 +184,8 @@ async fn an_operator_admits_and_heals_with_its_own_certificates(
 
 /// Waits until the API server has read the healed objects.
 async fn until_admitted(plane: &ControlPlane) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while let Err(error) = admit(plane, 3).await {
-        assert!(Instant::now() < end, "{error}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let admitted = async || admit(plane, 3).await.is_ok();
+    until("a request is admitted", admitted).await;
 }
 
 /// An authority is replaced three seconds before it expires, while requests flow.

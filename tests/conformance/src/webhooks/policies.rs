@@ -7,6 +7,7 @@ use opkit::operator::RunOptions;
 use opkit::webhook::{MutatingPolicy, ValidatingPolicy, WebhookCertificates};
 
 use super::*;
+use crate::waiting::until;
 
 /// Returns a client of the kind of a manifest, for its namespace or for cluster-scoped objects.
 fn api_of(plane: &ControlPlane, manifest: &Value) -> Api<DynamicObject> {
@@ -72,9 +73,10 @@ async fn declared_policies_are_in_force(plane: ControlPlane) -> opkit::Result {
         let applied = plane.apply(map(1)).await;
         applied.is_ok_and(|map| map.labels().get("checked").is_some())
     };
-    while !is_refused().await || !is_labelled().await {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until("the policies are in force", async || {
+        is_refused().await && is_labelled().await
+    })
+    .await;
     for policy in operator.policies() {
         let name = policy["metadata"]["name"].as_str().unwrap();
         api_of(&plane, policy)

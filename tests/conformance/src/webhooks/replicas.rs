@@ -19,6 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep};
 
+use crate::waiting::until;
+
 /// Requests in a second to a real server.
 const RATE: u32 = 200;
 /// Requests in a second if the server, the replicas and the forwarder are one process: while a
@@ -209,9 +211,7 @@ async fn a_replica_that_stops_loses_no_request(plane: ControlPlane) -> opkit::Re
         let refused = admit(&maps, "probe").await;
         refused.is_err_and(|error| error.contains("it is called"))
     };
-    while !is_called().await {
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("the webhook is called", is_called).await;
 
     // As SIGTERM: the replica is not ready at once, and the forwarder learns it later.
     let stopping = async {
