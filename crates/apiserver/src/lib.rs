@@ -63,6 +63,7 @@ pub use authorization::{AuthorizationMode, AuthorizationWebhook};
 pub use crd::{crd_errors, crd_problems};
 pub use error::{StartError, TokenError};
 pub use front::{Endpoint, ServingCertificate};
+pub use registry::object_problems;
 pub use response::{BodyError, ResponseBody};
 pub use server::{Options, Server};
 pub use service::Service;

@@ -4,22 +4,25 @@ mod crds;
 mod samples;
 
 use opkit_controller::Result;
-use opkit_operator::Operator;
+use opkit_operator::{Operator, RunOptions};
+use serde_json::Value;
 
 use crate::{TestError, round_trip};
 
-/// Checks what neither the macros nor the compiler can: the CRDs of the operator, with the API
-/// server's own validation, and the objects in `config/samples`.
+/// Checks what neither the macros nor the compiler can: the CRDs, webhook configurations and
+/// admission policies of the operator, with the API server's own validation, and the objects in
+/// `config/samples`.
 ///
 /// The errors name the kind, the version and the field: schemas that are not structural, defaults
 /// that their own schema forbids, types and costs of CEL rules, list keys, selectable fields, and
-/// sample objects that a server would refuse or whose unknown fields it would drop. For kinds with
+/// sample objects that a server would refuse or whose unknown fields it would drop, CEL expressions
+/// of match conditions and policies. For kinds with
 /// several versions, 200 random objects of each version are converted to each other version and
 /// back, or as many as the environment variable `OPKIT_ROUND_TRIPS` sets. All problems are in one
 /// error.
 ///
 /// # Errors
-/// If a server would refuse one of the CRDs or samples, or if a conversion loses a value.
+/// If a server would refuse one of these objects, or if a conversion loses a value.
 ///
 /// # Examples
 /// ```
@@ -34,6 +37,7 @@ use crate::{TestError, round_trip};
 pub fn check(operator: &Operator) -> Result<()> {
     let crds = crds::json(operator)?;
     let mut problems = opkit_apiserver::crd_problems(&crds);
+    problems.extend(opkit_apiserver::object_problems(&admission(operator)));
     problems.extend(samples::problems(&crds)?);
     problems.extend(round_trip::operator_problems(operator));
     match problems.is_empty() {
@@ -44,6 +48,14 @@ pub fn check(operator: &Operator) -> Result<()> {
         }
         .into()),
     }
+}
+
+/// Returns the webhook configurations of an operator with what belongs to them, and its policies.
+fn admission(operator: &Operator) -> Vec<Value> {
+    let webhooks = operator.webhook_manifests(&RunOptions::default());
+    let mut objects = webhooks.map(|it| it.documents()).unwrap_or_default();
+    objects.extend_from_slice(operator.policies());
+    objects
 }
 
 #[cfg(test)]

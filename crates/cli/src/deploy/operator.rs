@@ -133,7 +133,7 @@ impl OperatorArgs {
 }
 
 impl BuiltOperator {
-    /// Returns the settings of the manifests, and checks the CRDs as an API server does.
+    /// Returns the settings of the manifests, and checks the objects as an API server does.
     pub(crate) fn settings(&self, args: &RenderArgs) -> Result<Settings> {
         self.check()?;
         let package = self.package.as_ref().map(|package| &package.settings);
@@ -149,6 +149,7 @@ impl BuiltOperator {
         settings.prometheus = args.with.contains(&Extra::Prometheus);
         settings.network_policy = args.with.contains(&Extra::NetworkPolicy);
         settings.grafana = args.with.contains(&Extra::Grafana);
+        self.check_objects(&settings)?;
         Ok(settings)
     }
 
@@ -159,6 +160,20 @@ impl BuiltOperator {
         match problems.as_slice() {
             [] => Ok(()),
             problems => bail!("an API server refuses these CRDs: {}", problems.join("; ")),
+        }
+    }
+
+    /// Checks the other manifests with the checks of an API server.
+    fn check_objects(&self, settings: &Settings) -> Result<()> {
+        let objects = self.model.objects(settings).into_iter();
+        let objects: Vec<_> = objects.map(|it| it.object).collect();
+        let problems = opkit_apiserver::object_problems(&objects);
+        match problems.as_slice() {
+            [] => Ok(()),
+            problems => bail!(
+                "an API server refuses these objects: {}",
+                problems.join("; ")
+            ),
         }
     }
 }
