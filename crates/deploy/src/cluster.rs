@@ -149,6 +149,7 @@ impl Cluster {
                     object: Box::new(ObjectReference::of(&value)),
                     seconds: timeout.as_secs(),
                     finalizers: finalizers.collect(),
+                    problem: problem_of_deletion(&object),
                 });
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -170,6 +171,23 @@ impl Cluster {
         }
         Ok(resource.list_all(&options).await?.items)
     }
+}
+
+/// Returns why the deletion of a namespace or of a CRD does not end, as the server reports it.
+fn problem_of_deletion(object: &Unstructured) -> Option<String> {
+    let conditions = object.conditions().into_iter();
+    let is_problem = |type_: &str, status: &str| match type_ {
+        "NamespaceDeletionDiscoveryFailure"
+        | "NamespaceDeletionGroupVersionParsingFailure"
+        | "NamespaceDeletionContentFailure"
+        | "NamespaceContentRemaining"
+        | "NamespaceFinalizersRemaining" => status == "True",
+        "Terminating" => status == "False",
+        _ => false,
+    };
+    let problems = conditions.filter(|it| is_problem(&it.type_, &it.status));
+    let mut messages = problems.map(|condition| condition.message);
+    messages.find(|message| !message.is_empty())
 }
 
 fn options(dry_run: bool) -> WriteOptions {
@@ -194,3 +212,6 @@ fn found(result: Result<Unstructured, RequestError>) -> Result<Option<Unstructur
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Installs CRDs, and deletes those without objects.
 
+use std::fmt;
 use std::time::Duration;
 
 use opkit_client::{ListOptions, Unstructured};
@@ -19,8 +20,9 @@ pub struct Uninstalled {
     /// Names of the deleted CRDs.
     pub deleted: Vec<String>,
     /// Names of the CRDs that were kept because objects of their kinds exist, with the numbers of
-    /// objects.
-    pub kept: Vec<(String, u64)>,
+    /// objects. `None` means that the objects cannot be listed, such as those that a stopped
+    /// operator converts.
+    pub kept: Vec<(String, Option<u64>)>,
 }
 
 impl Deployer {
@@ -85,8 +87,8 @@ impl Deployer {
             let mut used = Vec::new();
             for crd in crds {
                 match instances(&self.cluster, crd).await? {
-                    0 => {}
-                    number => used.push(format!("{} ({number})", name(crd))),
+                    Instances::Counted(0) => {}
+                    found => used.push(format!("{} ({found})", name(crd))),
                 }
             }
             if !used.is_empty() {
@@ -100,25 +102,43 @@ impl Deployer {
         Ok(result)
     }
 
-    /// Deletes the CRDs of these names that have no objects.
-    pub(crate) async fn delete_unused_crds(
+    /// Counts the objects of the kinds of CRDs of these names.
+    pub(crate) async fn count_instances(
         &self,
         names: impl IntoIterator<Item = &String>,
+    ) -> Result<Vec<(String, Instances)>, DeployError> {
+        let mut counted = Vec::new();
+        for name in names {
+            let found = instances(&self.cluster, &named(name)).await?;
+            counted.push((name.clone(), found));
+        }
+        Ok(counted)
+    }
+
+    /// Deletes the CRDs that have no objects. `counted` has their objects before the operator was
+    /// deleted: afterwards, nothing may convert them, so that a list fails.
+    pub(crate) async fn delete_unused_crds(
+        &self,
+        counted: Vec<(String, Instances)>,
         report: Report<'_>,
     ) -> Result<Uninstalled, DeployError> {
         let mut result = Uninstalled::default();
-        for name in names {
-            let crd = named(name);
-            let number = instances(&self.cluster, &crd).await?;
-            if number > 0 {
-                report(Progress::Kept {
-                    name: name.clone(),
-                    instances: number,
-                });
-                result.kept.push((name.clone(), number));
-                continue;
-            }
-            self.delete_crd(&crd, &mut result, report).await?;
+        for (name, before) in counted {
+            let crd = named(&name);
+            // Objects may have been created or deleted meanwhile. An empty list needs no webhook.
+            let number = match instances(&self.cluster, &crd).await? {
+                Instances::Counted(0) => {
+                    self.delete_crd(&crd, &mut result, report).await?;
+                    continue;
+                }
+                Instances::Counted(number) => Some(number),
+                Instances::Unreadable(_) => before.number().filter(|number| *number > 0),
+            };
+            report(Progress::Kept {
+                name: name.clone(),
+                instances: number,
+            });
+            result.kept.push((name, number));
         }
         Ok(result)
     }
@@ -167,27 +187,77 @@ fn text(value: &Value, pointer: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Returns the number of objects of the kind of a CRD in the cluster; 0 if there is no such CRD.
-async fn instances(cluster: &Cluster, crd: &Value) -> Result<u64, DeployError> {
+/// Objects of the kind of a CRD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Instances {
+    /// Number of objects; 0 if there is no such CRD.
+    Counted(u64),
+    /// Message of the server that cannot list the objects. An empty list always succeeds, so
+    /// objects exist.
+    Unreadable(String),
+}
+
+impl Instances {
+    fn number(&self) -> Option<u64> {
+        match self {
+            Self::Counted(number) => Some(*number),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Instances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counted(number) => number.fmt(f),
+            Self::Unreadable(message) => write!(f, "cannot be listed: {message}"),
+        }
+    }
+}
+
+/// Returns the version in which the objects of a CRD are listed: the stored one, because its
+/// objects need no conversion, or the first one that is served.
+fn listed_version(crd: &Value) -> Option<String> {
+    let served = versions(crd);
+    let all = crd.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = all.into_iter().flatten().find(|version| {
+        let storage = version.get("storage").and_then(Value::as_bool);
+        storage.unwrap_or_default()
+    });
+    let stored = stored.map(|version| text(version, "/name"));
+    let stored = stored.filter(|version| served.contains(version));
+    stored.or_else(|| served.into_iter().next())
+}
+
+/// Counts the objects of the kind of a CRD in the cluster.
+async fn instances(cluster: &Cluster, crd: &Value) -> Result<Instances, DeployError> {
     let Some(installed) = cluster.get(crd).await? else {
-        return Ok(0);
+        return Ok(Instances::Counted(0));
     };
     let installed = Value::from(installed);
-    let served = versions(&installed);
-    let Some(version) = served.first() else {
-        return Ok(0);
+    let Some(version) = listed_version(&installed) else {
+        return Ok(Instances::Counted(0));
     };
     let object = json!({
         "apiVersion": format!("{}/{version}", text(&installed, "/spec/group")),
         "kind": text(&installed, "/spec/names/kind"),
     });
     let Some(resource) = cluster.resource(&object).await? else {
-        return Ok(0);
+        return Ok(Instances::Counted(0));
     };
-    let list = resource.list(&ListOptions::new().limit(500)).await?;
-    let here = u64::try_from(list.items.len()).unwrap_or(u64::MAX);
-    let more = list.metadata.remaining_item_count.unwrap_or_default();
-    Ok(here.saturating_add(more.try_into().unwrap_or_default()))
+    match resource.list(&ListOptions::new().limit(500)).await {
+        Ok(list) => {
+            let here = u64::try_from(list.items.len()).unwrap_or(u64::MAX);
+            let more = list.metadata.remaining_item_count.unwrap_or_default();
+            let number = here.saturating_add(more.try_into().unwrap_or_default());
+            Ok(Instances::Counted(number))
+        }
+        // The server responds, but not with the objects.
+        Err(error) => match error.status() {
+            Some(status) => Ok(Instances::Unreadable(status.message.clone())),
+            None => Err(error.into()),
+        },
+    }
 }
 
 async fn wait_until_established(

@@ -76,7 +76,7 @@ pub enum DeployError {
         problem: String,
     },
     /// An object was not removed in time.
-    #[error("{object} is still there after {seconds} s{}", Because(finalizers))]
+    #[error("{object} is still there after {seconds} s{}", Because(finalizers, problem.as_deref()))]
     NotRemoved {
         /// The object.
         object: Box<ObjectReference>,
@@ -84,6 +84,8 @@ pub enum DeployError {
         seconds: u64,
         /// Finalizers of the object.
         finalizers: Vec<String>,
+        /// Message of the server about what is left in a namespace or of a CRD.
+        problem: Option<String>,
     },
     /// The operator is not deployed in the namespace.
     #[error(
@@ -127,14 +129,15 @@ pub enum DeployError {
     },
 }
 
-/// Finalizers as the end of a sentence.
-struct Because<'a>(&'a [String]);
+/// Finalizers, or the message of the server, as the end of a sentence.
+struct Because<'a>(&'a [String], Option<&'a str>);
 
 impl fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => Ok(()),
-            names => write!(f, ", because of its finalizers {}", names.join(", ")),
+        match (self.1, self.0) {
+            (Some(problem), _) => write!(f, ": {problem}"),
+            (None, []) => Ok(()),
+            (None, names) => write!(f, ", because of its finalizers {}", names.join(", ")),
         }
     }
 }

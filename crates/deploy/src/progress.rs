@@ -61,8 +61,8 @@ pub enum Progress {
     Kept {
         /// Name of the CRD.
         name: String,
-        /// Number of objects.
-        instances: u64,
+        /// Number of objects; `None` if they cannot be listed.
+        instances: Option<u64>,
     },
 }
 

@@ -23,14 +23,16 @@ pub struct Undeployed {
 
 impl Deployer {
     /// Deletes everything that deployments of an operator have created in a namespace and the
-    /// cluster, and what the operator has created for itself. CRDs with objects stay.
+    /// cluster, and what the operator has created for itself. CRDs with objects stay, and so does a
+    /// CRD whose objects cannot be listed because its conversion webhook does not respond.
     ///
     /// # Errors
     /// If the operator is not deployed there, the server refuses a deletion, or a wait takes too
     /// long.
     ///
     /// # Cancel safety
-    /// Safe: the inventory is deleted last. The same call finishes the work.
+    /// Safe: the inventory is deleted last. The same call finishes the work, also without the
+    /// operator's webhooks.
     pub async fn undeploy(
         &self,
         operator: &str,
@@ -43,6 +45,7 @@ impl Deployer {
                 namespace: namespace.to_owned(),
             });
         };
+        let instances = self.count_instances(&set.crds).await?;
         let is_namespace = |member: &ObjectReference| member.kind == "Namespace";
         let mut deleted = self.delete_members(&set, is_namespace, report).await?;
         self.wait_for_pods(&deleted).await?;
@@ -55,7 +58,7 @@ impl Deployer {
                 deleted.push(reference);
             }
         }
-        let crds = self.delete_unused_crds(&set.crds, report).await?;
+        let crds = self.delete_unused_crds(instances, report).await?;
         for secret in self.revisions(operator, namespace).await? {
             self.cluster.delete(&secret).await?;
         }

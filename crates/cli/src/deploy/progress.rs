@@ -113,8 +113,9 @@ fn describe(progress: &Progress) -> Option<(String, String, bool)> {
         Progress::Deleted { object } => ("deleted".to_owned(), object.to_string(), true),
         Progress::Kept { name, instances } => {
             let objects = match instances {
-                1 => "1 object exists".to_owned(),
-                number => format!("{number} objects exist"),
+                Some(1) => "1 object exists".to_owned(),
+                Some(number) => format!("{number} objects exist"),
+                None => "its objects cannot be listed".to_owned(),
             };
             let text = format!("crd {name}, because {objects}");
             ("kept".to_owned(), text, true)

@@ -27,3 +27,16 @@ fn only_served_versions_are_listed() {
     ]}});
     assert_eq!(versions(&crd), ["v1"]);
 }
+
+#[test]
+fn objects_are_listed_in_the_stored_version_if_it_is_served() {
+    let crd = |stored_is_served: bool| {
+        json!({"spec": {"versions": [
+            {"name": "v1", "served": true, "storage": false},
+            {"name": "v1alpha1", "served": stored_is_served, "storage": true},
+        ]}})
+    };
+    assert_eq!(listed_version(&crd(true)).as_deref(), Some("v1alpha1"));
+    assert_eq!(listed_version(&crd(false)).as_deref(), Some("v1"));
+    assert_eq!(listed_version(&json!({"spec": {"versions": []}})), None);
+}

@@ -26,10 +26,13 @@ fn only_changes_are_shown() {
 #[test]
 fn a_kept_crd_is_shown_with_its_objects() {
     let name = "robots.opkit.dev".to_owned();
-    let kept = Progress::Kept { name, instances: 1 };
-    let (what, text, _) = describe(&kept).unwrap();
-    assert_eq!(
-        labelled(&what, &text),
-        "   kept           crd robots.opkit.dev, because 1 object exists"
-    );
+    let shown = |instances| {
+        let name = name.clone();
+        let (what, text, _) = describe(&Progress::Kept { name, instances }).unwrap();
+        labelled(&what, &text)
+    };
+    let start = "   kept           crd robots.opkit.dev, because";
+    assert_eq!(shown(Some(1)), format!("{start} 1 object exists"));
+    assert_eq!(shown(Some(7)), format!("{start} 7 objects exist"));
+    assert_eq!(shown(None), format!("{start} its objects cannot be listed"));
 }
