@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Manager;
 use super::posters::EventPosters;
+use crate::reads::parts::selected_for;
 use crate::state::Caches;
 
 /// A cluster that controllers run against.
@@ -24,7 +25,7 @@ pub(super) struct Cluster {
     /// Recorder of the events of controllers that need leadership. The events are posted only while
     /// this process is the leader.
     pub(super) leader_events: EventRecorder,
-    /// Caches that the user's functions that create states may read.
+    /// The informers of the declared kinds.
     pub(super) caches: Arc<Caches>,
 }
 
@@ -60,16 +61,23 @@ impl Cluster {
         let controllers = manager.controllers.iter();
         let field_managers = controllers.map(|it| it.spec.field_manager(&manager.operator));
         let factory = Arc::new(factory.keep_managers(field_managers));
-        let sources = manager.controllers.iter().flat_map(|it| &it.spec.sources);
-        let caches = Caches {
-            factory: factory.clone(),
-            watched: (sources.map(|source| &source.watched))
-                .chain(&manager.reads.watched)
-                .cloned()
-                .collect(),
-            options: manager.cached.clone(),
-            timeout: manager.options.cache_sync_timeout,
-        };
+        let by = manager.options.sharding.as_ref().map(|it| it.by);
+        let of_controllers = manager.controllers.iter().flat_map(|controller| {
+            let (spec, cached) = (&controller.spec, &manager.cached);
+            let selected = by.map(|by| selected_for(by, cached, spec));
+            let selected = selected.unwrap_or_else(|| vec![None; spec.sources.len()]);
+            let watched = spec.sources.iter().map(|source| source.watched.clone());
+            watched.zip(selected)
+        });
+        // Kinds that are only read are cached in the cluster that the operator runs in.
+        let reads = manager.reads.watched.iter().filter(|_| name.is_none());
+        let reads = reads.map(|watched| (watched.clone(), None));
+        let caches = Caches::new(
+            factory.clone(),
+            of_controllers.chain(reads).collect(),
+            manager.cached.clone(),
+            manager.options.cache_sync_timeout,
+        );
         Self {
             name,
             client: client.clone(),

@@ -1,7 +1,6 @@
 //! Turns each declared controller into a running controller, with its names, informers and queue.
 //! This happens once, when the manager starts.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
 use opkit_apimachinery::shard::ShardKey;
@@ -9,7 +8,6 @@ use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 
 use super::Manager;
 use super::cluster::Cluster;
-use super::parts::{PartInformer, Parts};
 use crate::builder::AnyController;
 use crate::builder::spec::ControllerSpec;
 use crate::context::ClusterController;
@@ -17,7 +15,8 @@ use crate::context::apply::applied::AppliedChildren;
 use crate::context::prune::OwnedKind;
 use crate::object::Request;
 use crate::reads::cross_namespace::{Grants, resource_of};
-use crate::reads::{ControllerIdentity, Declared, MapContext, UndeclaredReads, Watched};
+use crate::reads::parts::selected_for;
+use crate::reads::{ControllerIdentity, Declared, MapContext, UndeclaredReads};
 use crate::source::spec::Role;
 use crate::source::{ControllerSources, DeletedObjects, Triggers};
 use crate::state::States;
@@ -29,15 +28,12 @@ use crate::worker::{Functions, RunningController};
 pub(super) struct Resolver<'a> {
     manager: &'a Manager,
     clusters: &'a [Cluster],
-    /// Kinds that the controllers cache in all clusters.
-    watched: Vec<Watched>,
     states: Arc<States>,
     grants: Arc<Grants>,
     metrics: ReconcileMetrics,
     queue_metrics: MetricsProvider,
-    /// Slots of this replica, if the operator is sharded, and the informers that read their
-    /// objects.
-    sharding: Option<(Arc<Slots>, Parts)>,
+    /// Slots of this replica, if the operator is sharded.
+    slots: Option<Arc<Slots>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -45,7 +41,6 @@ impl<'a> Resolver<'a> {
     pub(super) fn new(
         manager: &'a Manager,
         clusters: &'a [Cluster],
-        watched: Vec<Watched>,
         slots: Option<&Arc<Slots>>,
     ) -> Self {
         let registry = &manager.options.metrics;
@@ -55,19 +50,12 @@ impl<'a> Resolver<'a> {
         Self {
             manager,
             clusters,
-            watched,
             states: Arc::new(manager.states.clone()),
             grants: Arc::new(manager.grants.clone()),
             metrics,
             queue_metrics,
-            sharding: slots.map(|slots| (slots.clone(), Parts::new(slots.by))),
+            slots: slots.cloned(),
         }
-    }
-
-    /// Returns the informers that read the objects of this replica's slots.
-    pub(super) fn part_informers(self) -> Vec<PartInformer> {
-        let parts = self.sharding.map(|(_, parts)| parts.into_informers());
-        parts.unwrap_or_default()
     }
 
     /// Creates a running controller and starts its informers in all clusters. Also returns the
@@ -101,8 +89,7 @@ impl<'a> Resolver<'a> {
         let workers = spec.options.max_concurrent_reconciles;
         let metrics = self.metrics.of(&identity.name, workers);
         let needs_leadership = spec.options.needs_leader_election;
-        let slots = self.sharding.as_ref().map(|(slots, _)| slots);
-        let slots = slots.filter(|_| needs_leadership);
+        let slots = self.slots.as_ref().filter(|_| needs_leadership);
         let functions = Functions {
             reconciler: spec.reconciler,
             finalizer: spec.finalizer,
@@ -140,18 +127,12 @@ impl<'a> Resolver<'a> {
         let mut declared = Declared::default();
         let (mut owned, mut unowned) = (Vec::new(), Vec::new());
         let mut informers = Vec::with_capacity(spec.sources.len());
-        let parts = self.sharding.as_ref().map(|(_, parts)| parts);
-        let selected = parts.map(|parts| parts.selected(self.manager, spec));
+        let selected = self.slots.as_ref();
+        let selected = selected.map(|it| selected_for(it.by, &self.manager.cached, spec));
         let selected = selected.unwrap_or_else(|| vec![None; spec.sources.len()]);
         for (source, selected) in spec.sources.iter().zip(selected) {
             let watched = &source.watched;
-            let informer = match (parts, selected) {
-                (Some(parts), Some(selected)) => {
-                    let (factory, name) = (&cluster.factory, cluster.name.as_ref());
-                    parts.informer(self.manager, factory, name, (watched, selected))
-                }
-                _ => watched.start(&cluster.factory, &self.manager.cached),
-            };
+            let informer = cluster.caches.informer(watched, selected);
             informers.push(informer.clone());
             let resource = resource_of(&watched.kind);
             let children = || OwnedKind {
@@ -212,33 +193,22 @@ impl Resolver<'_> {
     fn declare_uncached(&self, spec: &ControllerSpec, cluster: &Cluster, declared: &mut Declared) {
         let all = self.manager.uncached.iter().chain(&spec.uncached);
         for uncached in all {
-            let watched = self.watched(uncached.type_id, cluster);
-            let watched = watched.filter(|_| uncached.or_cached);
-            let informer = watched.map(|it| it.start(&cluster.factory, &self.manager.cached));
+            let is_cached = uncached.or_cached.then_some(uncached.type_id);
+            let informer = is_cached.and_then(|id| cluster.caches.of_type(id));
             declared.uncached.insert(uncached.type_id, informer);
         }
         declared.undeclared = self.manager.undeclared;
         if declared.undeclared != UndeclaredReads::CachedOrLive {
             return;
         }
-        let types = self.watched.iter().chain(&self.manager.reads.watched);
-        for type_id in types.filter_map(|watched| watched.type_id) {
+        for id in cluster.caches.types() {
             let is_declared =
-                declared.typed.contains_key(&type_id) || declared.uncached.contains_key(&type_id);
-            if let (false, Some(watched)) = (is_declared, self.watched(type_id, cluster)) {
-                let informer = watched.start(&cluster.factory, &self.manager.cached);
-                declared.uncached.insert(type_id, Some(informer));
+                declared.typed.contains_key(&id) || declared.uncached.contains_key(&id);
+            let informer = (!is_declared).then(|| cluster.caches.of_type(id));
+            if let Some(informer) = informer.flatten() {
+                declared.uncached.insert(id, Some(informer));
             }
         }
-    }
-
-    /// Returns the declaration of a type that the operator caches in a cluster: one of a controller
-    /// or, in the cluster that the operator runs in, one of a server.
-    fn watched(&self, type_id: TypeId, cluster: &Cluster) -> Option<&Watched> {
-        let servers = self.manager.reads.watched.iter();
-        let servers = servers.filter(|_| cluster.name.is_none());
-        let mut all = self.watched.iter().chain(servers);
-        all.find(|watched| watched.type_id == Some(type_id))
     }
 }
 

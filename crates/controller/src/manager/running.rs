@@ -210,17 +210,14 @@ impl RunningManager {
     /// Creates the running controllers and starts their informers and sources. Returns a receiver
     /// for each source, which is notified after the source has processed its initial list.
     fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
-        let sources = controllers.iter().flat_map(|it| &it.spec.sources);
-        let watched = sources.map(|source| source.watched.clone()).collect();
-        let slots = self.slots.as_ref();
-        let resolver = Resolver::new(&self.manager, &self.clusters, watched, slots);
+        let resolver = Resolver::new(&self.manager, &self.clusters, self.slots.as_ref());
         for cluster in &self.clusters {
             cluster.register_cache(&self.manager.options.metrics);
         }
         let mut first_lists = Vec::new();
         if let Some(home) = self.clusters.first() {
             let watched = self.manager.reads.watched.iter();
-            let informers = watched.map(|it| it.start(&home.factory, &self.manager.cached));
+            let informers = watched.map(|it| home.caches.informer(it, None));
             self.read_only.extend(informers);
         }
         for controller in controllers {
@@ -252,14 +249,14 @@ impl RunningManager {
             feed(tasks, stop, stuck::watch(controller.clone()));
             self.controllers.push(controller);
         }
-        let informers = resolver.part_informers();
         if let Some(slots) = &self.slots {
             let controllers = self.controllers.iter();
             let controllers = controllers.filter(|it| it.slots().is_some()).cloned();
+            let clusters = self.clusters.iter();
             let sharding = Sharding {
                 slots: slots.clone(),
                 controllers: controllers.collect(),
-                informers,
+                informers: (clusters.flat_map(|it| it.caches.part_informers())).collect(),
                 timeout: self.manager.options.cache_sync_timeout,
             };
             self.following = self.informers.stop.child_token();

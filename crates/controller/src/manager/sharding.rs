@@ -11,7 +11,7 @@ use opkit_cache::Resplit;
 use opkit_leaderelection::{LeaderElectionOptions, SlotAssignment};
 use tracing::{debug, warn};
 
-use super::parts::PartInformer;
+use crate::reads::parts::PartInformer;
 use crate::worker::RunningController;
 use crate::worker::slots::Slots;
 
@@ -46,6 +46,9 @@ pub struct ShardingOptions {
     /// cluster-scoped objects are reconciled by one replica. By UID, a replica caches its objects
     /// of the reconciled kinds and their children with owner references; all other kinds are cached
     /// whole.
+    ///
+    /// Runnables and states read the same part. Kinds that [`Manager::reads`](crate::Manager::reads)
+    /// declares are cached whole in each replica, beside the part of a controller.
     pub by: ShardKey,
     /// Options of the Leases: the name of the ring's Lease, the namespace and the times.
     pub election: LeaderElectionOptions,

@@ -49,6 +49,9 @@ impl RunningManager {
         let member = ShardMember::try_new(self.manager.client.clone(), election);
         let member = member.map_err(ManagerError::LeaderElection)?;
         self.slots = Some(Slots::new(by, member.slots()));
+        for cluster in &self.clusters {
+            cluster.caches.divide(by);
+        }
         self.member = Some(member);
         Ok(())
     }

@@ -3,6 +3,7 @@
 pub(crate) mod cross_namespace;
 mod identity;
 mod map_context;
+pub(crate) mod parts;
 mod uncached;
 mod watched;
 

@@ -2,17 +2,17 @@
 //! leadership of this process.
 
 use std::any::TypeId;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_cache::{CachedClient, Informer, InformerFactory, InformerOptions, Lister, Selection};
+use opkit_cache::{CachedClient, Informer, InformerFactory, Lister, Selection};
 use opkit_client::{Client, Kind, Object, ObjectKey};
 use opkit_events::EventRecorder;
 use opkit_leaderelection::Leadership;
 use tokio::sync::watch;
 
+use super::Caches;
 use crate::error::{ManagerError, ReadError};
 use crate::reads::{Declared, Watched};
 
@@ -60,7 +60,8 @@ impl StateContext {
     /// Returns a client that reads the declared kinds from the cache and writes to the API. Its
     /// reads wait until the cache of the kind is filled, for the manager's `cache_sync_timeout` at
     /// most. They show the writes through the client, and are errors after the operator has
-    /// stopped. Writes are limited as those of [`client`](Self::client) are.
+    /// stopped. Writes are limited as those of [`client`](Self::client) are. In a sharded operator,
+    /// a kind is cached in part as [`lister`](Self::lister) says.
     pub fn cached_client(&self) -> CachedClient {
         let client = Client::new(self.client());
         CachedClient::of_informers(client, self.caches.informers())
@@ -68,6 +69,10 @@ impl StateContext {
     }
 
     /// Returns a lister of a declared kind, which reads the cache.
+    ///
+    /// In a sharded operator, the lister of a kind that only controllers declare has the objects
+    /// that the controllers of this replica cache: those of its slots, and none until it owns slots.
+    /// A kind that the operator or a webhook declares for reading is cached whole in addition.
     ///
     /// # Errors
     /// When nothing declares the kind, the initial list of the kind has not been received, or the
@@ -125,7 +130,8 @@ impl StateContext {
         self.leadership.clone()
     }
 
-    /// Returns the caches of the kinds that the operator declares.
+    /// Returns the caches of the kinds that the operator declares. In a sharded operator, a kind is
+    /// cached in part as [`lister`](Self::lister) says.
     ///
     /// Without leader election a state is created before the caches are filled: call
     /// [`synced`](Reads::synced) before the first read.
@@ -141,78 +147,14 @@ impl StateContext {
     }
 }
 
-/// The caches of the cluster that the operator runs in. Their informers may not be started yet.
-pub(crate) struct Caches {
-    pub(crate) factory: Arc<InformerFactory>,
-    pub(crate) watched: Vec<Watched>,
-    pub(crate) options: HashMap<TypeId, InformerOptions>,
-    pub(crate) timeout: Duration,
-}
-
-impl Caches {
-    /// Returns the declared kinds that have a Rust type. Whole objects come after metadata: if a
-    /// kind is cached in both forms, the last one is read.
-    fn typed(&self) -> impl DoubleEndedIterator<Item = (TypeId, &Watched)> {
-        let with = |metadata_only| {
-            let watched = self.watched.iter();
-            watched.filter(move |it| it.metadata_only == metadata_only)
-        };
-        let watched = with(true).chain(with(false));
-        watched.filter_map(|watched| Some((watched.type_id?, watched)))
-    }
-
-    /// Starts the informers that are not running yet, and returns all of them.
-    fn informers(&self) -> impl Iterator<Item = Informer> {
-        let watched = self.typed();
-        watched.map(|(_, watched)| watched.start(&self.factory, &self.options))
-    }
-
-    /// Returns a lister of a declared kind, and starts its informer if it is not running yet.
-    fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
-        let id = TypeId::of::<K>();
-        let watched = self.typed().rev().find(|(declared, _)| *declared == id);
-        let informer = watched.map(|(_, watched)| watched.start(&self.factory, &self.options));
-        informer
-            .and_then(|it| it.lister())
-            .ok_or_else(|| ReadError::NotCached {
-                kind: Box::new(Kind::of::<K>()),
-            })
-    }
-
-    /// Returns the informer of a declared kind that has no Rust type, and starts it if it is not
-    /// running yet.
-    fn dynamic(&self, kind: &Kind) -> Result<Informer, ReadError> {
-        let mut watched = self.watched.iter();
-        let declared = watched.find(|it| it.type_id.is_none() && it.kind == *kind);
-        let informer = declared.map(|watched| watched.start(&self.factory, &self.options));
-        informer.ok_or_else(|| ReadError::NotCached {
-            kind: Box::new(kind.clone()),
-        })
-    }
-
-    /// Starts the informers that are not running yet, and returns reads from their caches.
-    pub(crate) fn start(&self) -> Reads {
-        let mut declared = Declared::default();
-        for (id, watched) in self.typed() {
-            let informer = watched.start(&self.factory, &self.options);
-            declared.typed.insert(id, informer);
-        }
-        Reads {
-            declared: Arc::new(declared),
-            factory: self.factory.clone(),
-            timeout: self.timeout,
-        }
-    }
-}
-
 /// Reads from the caches of the kinds that the operator, its controllers and webhooks declare, in
 /// the cluster that the operator runs in. Cloning is cheap; a task that a state spawns can keep a
 /// clone.
 #[derive(Clone)]
 pub struct Reads {
-    declared: Arc<Declared>,
-    factory: Arc<InformerFactory>,
-    timeout: Duration,
+    pub(super) declared: Arc<Declared>,
+    pub(super) factory: Arc<InformerFactory>,
+    pub(super) timeout: Duration,
 }
 
 impl fmt::Debug for Reads {

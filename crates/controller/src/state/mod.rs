@@ -1,5 +1,6 @@
 //! State that an operator's own code shares between reconciles: clients of other systems, settings.
 
+mod caches;
 mod context;
 mod declarations;
 
@@ -12,7 +13,7 @@ use foldhash::fast::RandomState;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-pub(crate) use self::context::Caches;
+pub(crate) use self::caches::Caches;
 pub use self::context::{Reads, StateContext};
 pub use self::declarations::{Kinds, ReadDeclarations};
 use crate::error::{Error, ManagerError};

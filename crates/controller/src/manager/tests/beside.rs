@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// Declares config maps for reading only.
-fn maps() -> ReadDeclarations {
+pub(super) fn maps() -> ReadDeclarations {
     let mut reads = ReadDeclarations::default();
     reads.all::<(ConfigMap,)>();
     reads
 }
 
 /// Returns a runnable that gives its context to the test, in which it stays usable.
-fn lend(
+pub(super) fn lend(
     create: fn(&str, BoxRun) -> AnyRunnable,
 ) -> (AnyRunnable, tokio::sync::mpsc::Receiver<RunContext>) {
     let (sender, receiver) = tokio::sync::mpsc::channel(8);
@@ -36,13 +36,14 @@ fn lend(
     (create("lender", run), receiver)
 }
 
-type BoxRun = Box<dyn Fn(RunContext) -> futures::future::BoxFuture<'static, Result> + Send + Sync>;
+pub(super) type BoxRun =
+    Box<dyn Fn(RunContext) -> futures::future::BoxFuture<'static, Result> + Send + Sync>;
 
-fn on_every_replica(name: &str, run: BoxRun) -> AnyRunnable {
+pub(super) fn on_every_replica(name: &str, run: BoxRun) -> AnyRunnable {
     AnyRunnable::on_every_replica(name, run)
 }
 
-fn server(name: &str, run: BoxRun) -> AnyRunnable {
+pub(super) fn server(name: &str, run: BoxRun) -> AnyRunnable {
     AnyRunnable::server(name, run)
 }
 

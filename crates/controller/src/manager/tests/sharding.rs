@@ -1,5 +1,7 @@
 //! Replicas that divide the objects of an operator.
 
+mod reads;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 
@@ -64,6 +66,15 @@ struct Replica {
 
 impl Replica {
     async fn start(client: kube::Client, by: ShardKey, name: &str) -> Self {
+        Self::start_with(client, by, name, |manager| manager).await
+    }
+
+    async fn start_with(
+        client: kube::Client,
+        by: ShardKey,
+        name: &str,
+        setup: impl FnOnce(Manager) -> Manager,
+    ) -> Self {
         let seen = Seen::default();
         let reconciled = seen.clone();
         let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
@@ -78,7 +89,8 @@ impl Replica {
             }
         });
         let options = sharding(by, name);
-        let setup = |manager: Manager| manager.controller(controller.owns::<Secret>());
+        let controller = controller.owns::<Secret>();
+        let setup = |manager: Manager| setup(manager.controller(controller));
         let run = Run::start_client(client, options, setup).await;
         Self { run, seen }
     }
