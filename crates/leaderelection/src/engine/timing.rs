@@ -17,6 +17,10 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds.into())
+    }
+
     /// Returns the length of a term, counted from the time at which the last renewal was sent.
     ///
     /// A candidate acquires the Lease if the Lease has not changed for its duration L on the
@@ -27,7 +31,7 @@ impl Timing {
     /// sent. The terms do not overlap if R (1 + d) <= L (1 - d). R is the renew deadline, or the
     /// greatest R that satisfies the inequality if the renew deadline is greater.
     pub(crate) fn term(&self) -> Duration {
-        let lease = Duration::from_secs(self.lease_seconds.into());
+        let lease = self.lease();
         let (fast, slow) = (100 + CLOCK_DRIFT_PERCENT, 100 - CLOCK_DRIFT_PERCENT);
         let safe = lease.saturating_mul(slow) / fast;
         self.renew_deadline.min(safe)

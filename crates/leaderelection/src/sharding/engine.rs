@@ -16,6 +16,12 @@
 //!   before, by the same calculation as in leader election.
 //! - A replica that acquires its Lease again joins as a new incarnation, so a ring that it read
 //!   earlier gives it no slots.
+//! - A ring that was deleted, or replaced by another, gives no slots. A replica learns of that from
+//!   a list, and a list counts no longer than a term after its request was sent. A replica that
+//!   finds no ring creates one after the duration of a Lease in which each list found none. By the
+//!   calculation of leader election, all lists with the former ring have ended to count by then. A
+//!   replica that has never read a ring does not wait if no other member Lease was renewed yet, as
+//!   at the first start of all replicas.
 
 mod actions;
 
@@ -75,6 +81,8 @@ pub(crate) enum RingResponse {
 pub(crate) struct Snapshot {
     /// The ring, and the `resourceVersion` of its Lease.
     pub(crate) ring: Option<(Ring, String)>,
+    /// UID of the ring's Lease.
+    pub(crate) ring_uid: String,
     pub(crate) leases: Vec<MemberLease>,
 }
 
@@ -99,13 +107,18 @@ pub(crate) struct RingOutput {
 /// What this replica knows about slots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SlotView {
-    /// Number of slots of the ring.
+    /// Number of slots of the ring; 0 if this replica must not use what it knows about the ring.
     pub(crate) of: u32,
     /// Slots in which this replica reconciles objects.
     pub(crate) owned: BTreeSet<u32>,
     /// Slots of this replica in which no new reconciles start, because the slots are given away
     /// when the running ones have ended.
     pub(crate) draining: BTreeSet<u32>,
+    /// Number of the ring: each ring that was deleted is followed by one with a higher number. Work
+    /// in slots of an earlier ring must end.
+    pub(crate) ring: u64,
+    /// Time at which this view ends to count, unless the ring is read again before.
+    pub(crate) until: Duration,
 }
 
 /// State of one replica of a ring.
@@ -139,6 +152,17 @@ pub(crate) struct RingEngine {
     /// Time before which no request is sent, after a failed one.
     not_before: Duration,
     in_flight: Option<InFlight>,
+    /// Time at which the request in flight was sent.
+    sent: Duration,
+    /// Time at which the request for the last list was sent.
+    asked: Duration,
+    /// UID of the Lease of the last ring that was read, and the number of such rings so far.
+    ring_uid: Option<String>,
+    rings: u64,
+    /// Time of the first of the last lists that all found no ring.
+    missing: Option<Duration>,
+    /// Time at which the server refused to create the ring, because its Lease exists.
+    refused: Option<Duration>,
     /// Member Leases with a holder, by name.
     observed: BTreeMap<String, Observed>,
     draining: BTreeSet<u32>,
@@ -154,6 +178,7 @@ pub(crate) struct RingEngine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InFlight {
     List,
+    Create,
     Write,
 }
 
@@ -203,6 +228,12 @@ impl RingEngine {
             next_list: Duration::ZERO,
             not_before: Duration::ZERO,
             in_flight: None,
+            sent: Duration::ZERO,
+            asked: Duration::ZERO,
+            ring_uid: None,
+            rings: 0,
+            missing: None,
+            refused: None,
             observed: BTreeMap::new(),
             draining: BTreeSet::new(),
             announced: BTreeSet::new(),
@@ -240,11 +271,20 @@ impl RingEngine {
             .map(|term| format!("{:016x}-{term}", self.process))
     }
 
-    /// Returns the slots of this replica.
-    pub(crate) fn view(&self) -> SlotView {
+    /// Returns the time at which the last list ends to count. If the ring was deleted after this
+    /// list, another replica may create a new one after this time.
+    fn valid_until(&self) -> Duration {
+        self.asked.saturating_add(self.timing.term())
+    }
+
+    /// Returns the slots of this replica at the time `now`.
+    pub(crate) fn view(&self, now: Duration) -> SlotView {
         let (Some(ring), Some(incarnation)) = (self.ring(), self.incarnation()) else {
             return SlotView::default();
         };
+        if now >= self.valid_until() {
+            return SlotView::default();
+        }
         let given = self.unconfirmed.as_ref();
         let given = |slot: &u32| given.is_some_and(|it| it.slots.contains(slot));
         let slots = ring.slots_of(&incarnation).into_iter();
@@ -255,6 +295,8 @@ impl RingEngine {
             of: ring.len(),
             owned,
             draining,
+            ring: self.rings,
+            until: self.valid_until(),
         }
     }
 
@@ -285,13 +327,13 @@ impl RingEngine {
             None => self.next_request(now, wall_micros, is_idle),
         };
         if send.is_some() {
-            self.has_changed_since_send = false;
+            (self.has_changed_since_send, self.sent) = (false, now);
         }
         let is_announced = self.draining.is_subset(&self.announced);
         self.announced.clone_from(&self.draining);
         RingOutput {
             wake: match is_announced || send.is_some() {
-                true => self.next_wake(),
+                true => self.next_wake(now),
                 false => Some(now),
             },
             send,
@@ -310,9 +352,9 @@ impl RingEngine {
     }
 
     fn handle_response(&mut self, now: Duration, response: RingResponse) {
-        if self.in_flight.take().is_none() {
+        let Some(in_flight) = self.in_flight.take() else {
             return;
-        }
+        };
         match response {
             RingResponse::Listed(snapshot) => self.listed(now, snapshot),
             RingResponse::Written => self.is_stale = true,
@@ -322,6 +364,9 @@ impl RingEngine {
                 let pause = (self.timing.retry_period / 40).mul_f64(self.random.unit());
                 self.not_before = now.saturating_add(pause);
                 self.is_stale = true;
+                if in_flight == InFlight::Create {
+                    self.refused = Some(now);
+                }
             }
             RingResponse::Failed => {
                 let pause = (self.timing.retry_period / 4).mul_f64(self.random.unit());
@@ -352,9 +397,13 @@ impl RingEngine {
             }
         }
         let revision = snapshot.ring.as_ref().map_or(0, |(ring, _)| ring.revision);
-        if (self.unconfirmed.as_ref()).is_some_and(|it| revision > it.revision) {
-            self.unconfirmed = None;
-        }
+        let is_same = match snapshot.ring {
+            Some(_) => self.found(&snapshot.ring_uid, revision),
+            None => {
+                self.missed(now);
+                false
+            }
+        };
         let slots = |ring: &Option<(Ring, String)>| ring.as_ref().map(|(ring, _)| ring.len());
         let former = self.snapshot.as_ref().and_then(|it| slots(&it.ring));
         if former != slots(&snapshot.ring) {
@@ -365,12 +414,40 @@ impl RingEngine {
         let own = self.incarnation();
         let is_in = snapshot.ring.as_ref().zip(own);
         self.has_left = !is_in.is_some_and(|((ring, _), own)| ring.contains(&own));
-        let is_same = self.ring().map(|ring| ring.revision) == Some(revision);
         (self.snapshot, self.is_settled) = (Some(snapshot), false);
         (self.is_stale, self.listed) = (self.has_changed_since_send, now);
+        self.asked = self.sent;
         self.next_list = now.saturating_add(self.timing.retry_period);
         if !is_same {
             self.drain();
+        }
+    }
+
+    /// Handles a list with a ring. Returns whether the ring has not changed since the last list.
+    fn found(&mut self, uid: &str, revision: u64) -> bool {
+        (self.missing, self.refused) = (None, None);
+        if self.ring_uid.as_deref() != Some(uid) {
+            // The former ring was deleted. What was given away in it means nothing in this one.
+            self.rings = self.rings.saturating_add(1);
+            self.ring_uid = Some(uid.to_owned());
+            self.unconfirmed = None;
+            self.draining.clear();
+            self.announced.clear();
+            return false;
+        }
+        if (self.unconfirmed.as_ref()).is_some_and(|it| revision > it.revision) {
+            self.unconfirmed = None;
+        }
+        self.ring().map(|ring| ring.revision) == Some(revision)
+    }
+
+    /// Handles a list without a ring. Lists that are far apart do not show that there was no ring
+    /// in the meantime.
+    fn missed(&mut self, now: Duration) {
+        let gap = self.timing.retry_period.saturating_mul(2);
+        match self.missing {
+            Some(_) if self.sent <= self.asked.saturating_add(gap) => {}
+            _ => self.missing = Some(now),
         }
     }
 
@@ -385,17 +462,20 @@ impl RingEngine {
         };
     }
 
-    /// Returns the time of the next wake-up: the next list, or the first time at which a member
-    /// Lease can be found expired.
-    fn next_wake(&self) -> Option<Duration> {
+    /// Returns the time of the next wake-up: the next list, the first time at which a member Lease
+    /// can be found expired, or the end of the view.
+    fn next_wake(&self, now: Duration) -> Option<Duration> {
+        let until = self.valid_until();
+        let until = (self.ring().is_some() && until > now).then_some(until);
         if self.in_flight.is_some() {
-            return None;
+            return until;
         }
         let seconds = self.timing.lease_seconds;
         let expiry = self.observed.values().filter_map(|it| it.expiry(seconds));
         let expiry = expiry.filter(|expiry| self.term.is_some() && *expiry > self.listed);
         let stale = self.is_stale.then_some(self.not_before);
         let next = expiry.chain([self.next_list]).chain(stale).min();
-        next.map(|next| next.max(self.not_before))
+        let next = next.map(|next| next.max(self.not_before));
+        next.into_iter().chain(until).min()
     }
 }

@@ -13,7 +13,7 @@ use opkit_client::{
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
 use super::engine::{MemberLease, RingRequest, RingResponse, Snapshot};
@@ -47,6 +47,8 @@ pub(super) struct RingLeases {
     ring: String,
     /// Leases at the last list, including fields of other clients.
     leases: HashMap<String, Value>,
+    /// Whether the server refused to create the ring's Lease because it exists.
+    exists: bool,
 }
 
 /// Outcome of an HTTP request.
@@ -65,6 +67,7 @@ impl RingLeases {
             namespace: namespace.to_owned(),
             ring: ring.to_owned(),
             leases: HashMap::new(),
+            exists: false,
         }
     }
 
@@ -177,6 +180,7 @@ impl RingLeases {
             RingOutcome::Written(Err(error))
                 if error.is_conflict() || error.is_already_exists() || error.is_not_found() =>
             {
+                self.exists = error.is_already_exists();
                 RingResponse::Conflict
             }
             RingOutcome::Listed(Err(error)) => {
@@ -220,10 +224,13 @@ impl RingLeases {
                 let annotations = lease.pointer("/metadata/annotations");
                 let content = annotations.and_then(|it| it.get(ANNOTATION)?.as_str());
                 match Ring::parse(content.unwrap_or_default()) {
-                    Ok(ring) => snapshot.ring = Some((ring, version)),
+                    Ok(ring) => {
+                        snapshot.ring = Some((ring, version));
+                        snapshot.ring_uid = text("/metadata/uid").unwrap_or_default().to_owned();
+                    }
                     Err(error) => {
                         let ring = &self.ring;
-                        warn!(ring, %error, "cannot read the annotation {ANNOTATION} of the lease; delete the lease to start a new ring");
+                        warn!(ring, %error, "cannot read the annotation {ANNOTATION} of the lease; to start a new ring, scale the operator to 0 replicas and delete the lease");
                         return None;
                     }
                 }
@@ -236,6 +243,13 @@ impl RingLeases {
                 });
             }
             self.leases.insert(name, lease);
+        }
+        if std::mem::take(&mut self.exists) && snapshot.ring.is_none() {
+            let (ring, label) = (&self.ring, label_of(&self.ring));
+            warn!(
+                ring,
+                "the lease has no label {LABEL}={label}; add the label, or scale the operator to 0 replicas and delete the lease"
+            );
         }
         Some(snapshot)
     }
@@ -255,8 +269,10 @@ fn set(object: &mut Value, path: &[&str], value: Value) {
     }
 }
 
-/// Watches the ring and notifies `changed` of each change, until the future is dropped. After an
-/// error, waits for `pause`; the changes of that time are found by the next list.
+/// Watches the ring and notifies `changed` of each change, until the future is dropped. The server
+/// ends each watch after some minutes, and then the next one starts at once; it starts with the
+/// present state of the ring, so no change is missed. If a watch fails or ends early, waits for
+/// `pause` first; the changes of that time are found by the next list.
 pub(super) async fn watch(
     client: RestClient,
     namespace: String,
@@ -269,6 +285,7 @@ pub(super) async fn watch(
     options.field_selector = format!("metadata.name={ring}");
     let format = ResponseFormat::default();
     loop {
+        let started = Instant::now();
         match client.watch(&lease_kind(), &options, format).await {
             Ok(mut events) => {
                 while let Some(Ok(_)) = events.next().await {
@@ -280,7 +297,11 @@ pub(super) async fn watch(
                 debug!(ring, error, "cannot watch the ring");
             }
         }
-        sleep(pause).await;
+        // The ring may have changed since the last event.
+        changed.notify_one();
+        if started.elapsed() < pause {
+            sleep(pause).await;
+        }
     }
 }
 

@@ -31,13 +31,22 @@ use crate::{
 ///   too fast or too slow. Writes pass the [`fence`](ShardMember::fence) of the Lease and the
 ///   [fence](crate::SlotPermit::fence) of the slot.
 /// - **Orderly changes.** A slot is given away after the work in it has ended, and taken from a
-///   replica that has died after its Lease has expired.
+///   replica that has died after its Lease has expired. Work that does not end within the duration
+///   of a Lease is [ended](crate::SlotPermit::lost).
 /// - **Few changes.** A replica that joins or leaves moves at most one share of the slots and one
 ///   slot more.
 ///
 /// # Limits
-/// Those of [`LeaderElector`]. A person who deletes the Lease of a replica that runs takes its
-/// slots away after the duration of a Lease.
+/// Those of [`LeaderElector`]. A replica that cannot read the ring for the time in which a leader
+/// must renew its Lease has no slots until it can read the ring again.
+///
+/// Nobody needs to delete the Leases. If a person deletes the Lease of the ring, or removes its
+/// label, all replicas end their work at once, and they divide the slots again after the duration
+/// of a Lease. Two replicas may own a slot if the ring is deleted in the first seconds of its life
+/// or of all replicas, or if a replica starts in the moment in which a person deletes the Leases of
+/// all replicas with that of the ring: scale to 0 replicas first. A person who deletes the Lease of
+/// a replica that runs takes its slots away after the duration of a Lease, unless the replica
+/// creates the Lease again.
 ///
 /// # Examples
 /// ```
@@ -100,7 +109,7 @@ impl ShardMember {
         Ok(Self {
             engine: RingEngine::new(&ring, &identity, lease_of, timing, Random::seed()),
             leases: RingLeases::new(client.clone(), &namespace, &ring),
-            slots: OwnedSlots::new(elector.fence()),
+            slots: OwnedSlots::new(elector.fence(), timing.lease()),
             elector,
             client,
             namespace,
@@ -157,11 +166,12 @@ impl ShardMember {
             &changed,
             pause,
         );
+        let request_timeout = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
         let mut keeper = Keeper {
             leadership: self.elector.leadership(),
             clock: self.elector.fence(),
-            request_timeout: (self.timing.renew_deadline / 2).max(Duration::from_secs(1)),
-            leave_limit: self.timing.renew_deadline,
+            request_timeout,
+            leave_limit: self.timing.lease().saturating_add(request_timeout),
             engine: self.engine,
             leases: self.leases,
             slots: self.slots,
@@ -170,6 +180,8 @@ impl ShardMember {
         let elector = self.elector.run(release.clone());
         let keep = async {
             keeper.run(&stop, &changed).await;
+            // Another replica takes the slots that are left when the Lease has no holder.
+            keeper.slots.publish(None, &Default::default(), Vec::new());
             release.cancel();
         };
         tokio::select! {
@@ -195,6 +207,7 @@ struct Keeper {
     /// Fence of the replica's Lease, which also is the clock.
     clock: Fence,
     request_timeout: Duration,
+    /// Time after which a replica that is to stop loses the slots that it could not give away.
     leave_limit: Duration,
     ring: String,
 }
@@ -212,7 +225,8 @@ impl Keeper {
             let is_idle = |slot, of| slots.is_idle(slot, of);
             self.engine.set_objects(self.slots.objects());
             let output = self.engine.step(now, wall_micros, &is_idle, input);
-            self.publish();
+            self.publish(now);
+            let late_work = self.slots.end_late();
             let is_late = until.is_some_and(|until| now >= until);
             if self.engine.has_left() || is_late {
                 return;
@@ -221,7 +235,8 @@ impl Keeper {
                 in_flight = Some(self.send(request)).into();
             }
             let wake = output.wake.into_iter().chain(until).min();
-            let wake = wake.map(|wake| sleep(wake.saturating_sub(now)));
+            let wake = wake.map(|wake| wake.saturating_sub(now));
+            let wake = wake.into_iter().chain(late_work).min().map(sleep);
             input = tokio::select! {
                 biased;
                 // The elector has closed the fence before it reports the end of the term.
@@ -243,8 +258,8 @@ impl Keeper {
         }
     }
 
-    fn publish(&self) {
-        let view = self.engine.view();
+    fn publish(&self, now: Duration) {
+        let view = self.engine.view(now);
         let mut members: Vec<(String, u32)> = Vec::new();
         if let Some(ring) = self.engine.ring() {
             let names = ring.members().iter().map(|it| (it.identity.clone(), 0));

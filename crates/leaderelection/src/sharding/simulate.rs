@@ -10,7 +10,7 @@
 //!   reconcile.
 //! - If a replica reaches the server, each cell has an owner again within the Lease's duration by
 //!   the slowest clock and two retry periods after a fault, and within 1 s otherwise, also after a
-//!   clean stop.
+//!   clean stop. A slot that is to be given away counts as owned for the Lease's duration.
 //! - When replicas are added, killed and stopped one after the other without other faults, no more
 //!   cells move than a share of the larger number of replicas and one slot, and the slots of no two
 //!   replicas differ by more than one.
@@ -62,6 +62,14 @@ enum Bug {
     TermEqualsLease,
     /// Clocks deviate from true time by more than sharding allows.
     BadClocks,
+    /// What was read about the ring counts without limit.
+    ListsCountForever,
+    /// A ring that was deleted is created again at once.
+    CreatesAtOnce,
+    /// Work that never ends keeps a slot.
+    NoDrainLimit,
+    /// A watch that ends is started after a retry period.
+    LateWatches,
 }
 
 /// Event of the simulation. The first number of a variant is the index of the replica.
@@ -79,6 +87,9 @@ enum Event {
     RingTimeout(usize, u64),
     /// The watch reports a change of the ring; the second number is the generation of the process.
     Hint(usize, u64),
+    /// Work in slots that are to be given away may have reached its limit; the second number is the
+    /// generation of the process.
+    DrainEnd(usize, u64),
     /// The work of a lost term has ended.
     TermEnded(usize, u64),
     /// A reconcile starts.
@@ -133,8 +144,13 @@ struct Simulation {
     objects: u64,
     /// Time of the last fault, or of the end of the last fault that lasts.
     disturbed: Duration,
-    /// Cells that have had no owner since this time, although there were no faults.
-    unowned: Option<(Duration, u128)>,
+    /// Cells that had an owner when this was last checked, and since when the others have none.
+    owned: u128,
+    unowned: Vec<Duration>,
+    /// Requests to create the ring that have not arrived.
+    creates: u32,
+    /// Time at which the ring was created or deleted by a fault.
+    ring_changed: Duration,
     /// Numbers of writes and of changes of the ring, so that tests know that there are some.
     writes: u64,
     next_grant: u64,
@@ -163,7 +179,10 @@ impl Simulation {
             has_faults: true,
             objects,
             disturbed: now,
-            unowned: None,
+            owned: 0,
+            unowned: vec![now; CELLS as usize],
+            creates: 0,
+            ring_changed: now,
             writes: 0,
             next_grant: 0,
             random,
@@ -189,6 +208,11 @@ impl Simulation {
         self.sequence += 1;
         let entry = ScheduledEvent(self.now + delay, self.sequence, event);
         self.events.push(Reverse(entry));
+    }
+
+    /// Delays what must hold some time after the last fault.
+    fn disturb(&mut self, until: Duration) {
+        self.disturbed = self.disturbed.max(until);
     }
 
     fn random_duration(&mut self, max: Duration) -> Duration {
@@ -222,6 +246,7 @@ impl Simulation {
             | Event::RingResponse(index, ..)
             | Event::RingTimeout(index, _)
             | Event::Hint(index, _)
+            | Event::DrainEnd(index, _)
             | Event::TermEnded(index, _)
             | Event::Start(index, _)
             | Event::Write(index, _)
@@ -271,6 +296,9 @@ impl Simulation {
             Event::Hint(index, generation) if self.replicas[index].generation == generation => {
                 self.step_ring(index, RingInput::Changed)
             }
+            Event::DrainEnd(index, generation) if self.replicas[index].generation == generation => {
+                self.end_late_work(index)
+            }
             Event::TermEnded(index, generation)
                 if self.replicas[index].generation == generation =>
             {
@@ -286,14 +314,14 @@ impl Simulation {
             }
             Event::Resume(index, generation) => {
                 if self.replicas[index].generation == generation {
-                    self.disturbed = self.now;
+                    self.disturb(self.now);
                 }
                 Ok(())
             }
             Event::Restart(index, generation) => self.restart(index, generation),
             Event::CheckLiveness => {
                 self.schedule(self.timing.retry_period / 4, Event::CheckLiveness);
-                self.check_liveness()
+                self.check_owned()
             }
             _ => Ok(()),
         }

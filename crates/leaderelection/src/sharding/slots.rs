@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use opkit_client::Fence;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::table::{Grant, SlotTable};
+use self::table::{Grant, Publication, SlotTable};
 use super::engine::SlotView;
 
 /// Slots that the ring gives to a replica. Slot `i` of `of` contains the objects whose hash is in
@@ -26,7 +27,8 @@ use super::engine::SlotView;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SlotAssignment {
-    /// Term in which this replica holds its Lease; `None` if it does not, and then it owns no slot.
+    /// Term in which this replica holds its Lease; `None` if it does not, or if it does not know the
+    /// ring, and then it owns no slot.
     pub term: Option<u64>,
     /// Number of slots of the ring; 0 before the ring is known.
     pub of: u32,
@@ -65,11 +67,15 @@ struct Shared {
     /// Notified when the last work of a slot that is given away has ended.
     idle: Notify,
     objects: AtomicU64,
+    /// Number of the ring of the last assignment.
+    ring: AtomicU64,
+    drain_limit: Duration,
 }
 
 impl OwnedSlots {
-    /// Creates the slots of a replica whose own Lease has the fence `fence`.
-    pub(super) fn new(fence: Fence) -> Self {
+    /// Creates the slots of a replica whose own Lease has the fence `fence`. Work may run for
+    /// `drain_limit` in a slot that is to be given away.
+    pub(super) fn new(fence: Fence, drain_limit: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
                 table: Mutex::default(),
@@ -77,6 +83,8 @@ impl OwnedSlots {
                 assignment: watch::Sender::default(),
                 idle: Notify::new(),
                 objects: AtomicU64::new(0),
+                ring: AtomicU64::new(0),
+                drain_limit,
             }),
         }
     }
@@ -89,7 +97,8 @@ impl OwnedSlots {
     /// Allows work to begin in those slots of `assignment` that this replica still owns. Call this
     /// when the caches contain the objects of the slots.
     pub fn serve(&self, assignment: &SlotAssignment) {
-        self.shared.table.lock().serve(assignment);
+        let now = self.shared.fence.now();
+        self.shared.table.lock().serve(assignment, now);
     }
 
     /// Starts work on an object with this [hash](opkit_apimachinery::shard::hash). Returns `None`
@@ -97,7 +106,8 @@ impl OwnedSlots {
     /// in time.
     pub fn begin(&self, hash: u64) -> Option<SlotPermit> {
         self.shared.fence.check().ok()?;
-        let grant = self.shared.table.lock().begin(hash)?;
+        let now = self.shared.fence.now();
+        let grant = self.shared.table.lock().begin(hash, now)?;
         Some(SlotPermit {
             grant,
             shared: self.shared.clone(),
@@ -134,18 +144,33 @@ impl OwnedSlots {
     }
 
     /// Publishes the slots of this replica. Work in slots that are not among them can no longer
-    /// begin; a change of the term also ends the work that runs.
+    /// begin; a change of the term or of the ring also ends the work that runs.
     pub(super) fn publish(&self, term: Option<u64>, view: &SlotView, members: Vec<(String, u32)>) {
         let assignment = SlotAssignment {
-            term,
+            term: term.filter(|_| view.of > 0),
             of: view.of,
             owned: view.owned.clone(),
             members,
         };
-        if *self.shared.assignment.borrow() != assignment {
-            self.shared.table.lock().publish(&assignment);
+        self.shared.table.lock().publish(&Publication {
+            assignment: &assignment,
+            ring: view.ring,
+            until: view.until,
+            now: self.shared.fence.now(),
+            drain_limit: self.shared.drain_limit,
+        });
+        let is_new_ring = self.shared.ring.swap(view.ring, Relaxed) != view.ring;
+        if is_new_ring || *self.shared.assignment.borrow() != assignment {
             self.shared.assignment.send_replace(assignment);
         }
+    }
+
+    /// Ends the work that runs for too long in slots that are to be given away. Returns the time
+    /// until there is such work.
+    pub(super) fn end_late(&self) -> Option<Duration> {
+        let now = self.shared.fence.now();
+        let next = self.shared.table.lock().end_late(now);
+        next.map(|next| next.saturating_sub(now))
     }
 }
 
@@ -181,7 +206,9 @@ impl SlotPermit {
         &self.grant.fence
     }
 
-    /// Returns a token that is cancelled when this replica loses the slot while work runs in it.
+    /// Returns a token that is cancelled when this replica loses the slot while work runs in it, or
+    /// when the work runs for longer than the Lease's duration in a slot that another replica is to
+    /// get. The work must end then; the fence refuses its writes.
     pub fn lost(&self) -> &CancellationToken {
         &self.grant.lost
     }

@@ -27,6 +27,7 @@ impl RingEngine {
         }
         let request = self.write(wall_micros, is_idle);
         match &request {
+            Some(RingRequest::Create(_)) => self.in_flight = Some(InFlight::Create),
             Some(_) => self.in_flight = Some(InFlight::Write),
             None => self.is_settled = self.draining.is_empty(),
         }
@@ -78,7 +79,8 @@ impl RingEngine {
             });
         }
         let Some((ring, version)) = &snapshot.ring else {
-            let ring = (!self.is_stopping).then(|| self.first_ring(own));
+            let creates = !self.is_stopping && self.may_create(&snapshot.leases);
+            let ring = creates.then(|| self.first_ring(own));
             return ring.map(RingRequest::Create);
         };
         let (mut next, given) = self.next_ring(ring, &own, is_idle);
@@ -96,6 +98,23 @@ impl RingEngine {
         let left = others.find(|it| it.record.holder.is_empty() && !in_ring(it));
         left.filter(|_| is_first)
             .map(|lease| RingRequest::Delete(lease.clone()))
+    }
+
+    /// Reports whether this replica may create the ring that the last list did not find: no other
+    /// replica can still own slots of a ring that was deleted.
+    fn may_create(&self, leases: &[MemberLease]) -> bool {
+        let others = || leases.iter().filter(|it| it.name != self.own_lease);
+        let seconds = others().map(|it| it.record.lease_seconds);
+        let seconds = seconds.fold(self.timing.lease_seconds, Ord::max);
+        let wait = Duration::from_secs(seconds.into());
+        let has_passed = |since: Duration| self.listed >= since.saturating_add(wait);
+        // The Lease of the ring exists, but the list does not show it: it has lost its label.
+        let is_refused = self.refused.is_some_and(|it| !has_passed(it));
+        let are_new = |it: &MemberLease| {
+            it.record.holder.is_empty() || it.record.renew_time == it.record.acquire_time
+        };
+        let is_first_start = self.ring_uid.is_none() && others().all(are_new);
+        !is_refused && (is_first_start || self.missing.is_some_and(has_passed))
     }
 
     fn member(&self, incarnation: String) -> Member {

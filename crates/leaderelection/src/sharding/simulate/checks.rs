@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::Simulation;
 use super::replica::{Link, Replica};
+use super::{CELLS, Simulation};
+
+/// Time within which a slot that is given away has another owner.
+const HAND_OVER_MAX: Duration = Duration::from_secs(1);
 
 impl Simulation {
     /// Checks that no cell has two owners. Called after each step of a ring engine; terms that end
@@ -51,43 +54,43 @@ impl Simulation {
 
     /// Returns the number of cells that have an owner.
     pub(super) fn owned(&self) -> u32 {
-        self.held().count_ones()
-    }
-
-    fn held(&self) -> u128 {
         let held = self.replicas.iter().map(|it| it.held(self.now));
-        held.fold(0, |all, held| all | held)
+        held.fold(0, |all, held| all | held).count_ones()
     }
 
     /// Checks that each cell has an owner, if a replica can own it and there was no fault for long
     /// enough. A slot that is given away has no owner for at most a second.
-    pub(super) fn check_liveness(&mut self) -> Result<(), String> {
-        let held = self.held();
-        if held == u128::MAX {
-            self.unowned = None;
+    pub(super) fn check_owned(&mut self) -> Result<(), String> {
+        let (now, limit) = (self.now, self.timing.lease());
+        let held = self.replicas.iter().map(|it| it.held_in_time(now, limit));
+        let held = held.fold(0, |all, held| all | held);
+        let before = std::mem::replace(&mut self.owned, held);
+        if held & before == u128::MAX {
             return Ok(());
         }
         let is_good =
-            |it: &Replica| it.is_dead || (it.link == Link::GOOD && it.paused_until <= self.now);
+            |it: &Replica| it.is_dead || (it.link == Link::GOOD && it.paused_until <= now);
         let mut alive = self.replicas.iter();
         let can_own = alive.any(|it| !it.is_dead && !it.is_stopping);
-        let is_quiet = self.now > self.disturbed + self.bound();
-        if !can_own || !is_quiet || !self.replicas.iter().all(is_good) {
-            self.unowned = None;
-            return Ok(());
+        let is_checked = can_own && self.replicas.iter().all(is_good);
+        for cell in (0..CELLS).filter(|cell| held & before & (1 << cell) == 0) {
+            let since = &mut self.unowned[cell as usize];
+            if !is_checked || before & (1 << cell) != 0 {
+                *since = now;
+                continue;
+            }
+            let since = *since;
+            let deadline = (since + HAND_OVER_MAX).max(self.disturbed + self.bound());
+            if now > deadline {
+                return Err(format!(
+                    "the cells {:032x} have no owner for {:?}, {:?} after the last fault: {:?}",
+                    !held,
+                    now - since,
+                    now.saturating_sub(self.disturbed),
+                    self.server.ring()
+                ));
+            }
         }
-        let (since, cells) = self.unowned.unwrap_or((self.now, !held));
-        let cells = cells & !held;
-        self.unowned = (cells != 0).then_some((since, cells));
-        match cells != 0 && self.now > since + Duration::from_secs(1) {
-            true => Err(format!(
-                "{} cells have no owner for {:?}, {:?} after the last fault: {:?}",
-                cells.count_ones(),
-                self.now - since,
-                self.now - self.disturbed,
-                self.server.ring()
-            )),
-            false => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Link {
     pub(super) request_loss_percent: u64,
     /// Share of responses that are lost, in percent.
     pub(super) response_loss_percent: u64,
+    /// Share of requests for the ring that the server refuses, in percent.
+    pub(super) refused_percent: u64,
     /// Maximum delay in each direction.
     pub(super) delay_max: Duration,
 }
@@ -27,6 +29,7 @@ impl Link {
     pub(super) const GOOD: Self = Self {
         request_loss_percent: 0,
         response_loss_percent: 0,
+        refused_percent: 0,
         delay_max: Duration::from_millis(50),
     };
 }
@@ -55,6 +58,8 @@ pub(super) struct Replica {
     /// Cells of all slots in `view`, and of those in which reconciles may start, as sets of bits.
     cells: u128,
     served: u128,
+    /// Time by the local clock since which a cell is to be given away.
+    drained: Vec<Option<Duration>>,
     /// Number of the current grant of each cell; 0 without one.
     grants: Vec<u64>,
     /// Reconciles that run.
@@ -84,10 +89,20 @@ impl Replica {
 
     /// Returns the cells that the replica owns, as a set of bits.
     pub(super) fn held(&self, now: Duration) -> u128 {
-        match self.is_open(now) {
+        match self.is_open(now) && self.clock.local(now) < self.view.until {
             true => self.cells,
             false => 0,
         }
+    }
+
+    /// Returns the cells that the replica owns, without those that it should have given away.
+    pub(super) fn held_in_time(&self, now: Duration, limit: Duration) -> u128 {
+        let (local, held) = (self.clock.local(now), self.held(now));
+        let late = (0..CELLS).filter(|cell| {
+            let since = self.drained[*cell as usize];
+            held & !self.served & (1 << cell) != 0 && since.is_some_and(|it| local > it + limit)
+        });
+        late.fold(held, |held, cell| held & !(1 << cell))
     }
 
     /// Returns the cells in slots.
@@ -103,7 +118,7 @@ impl Simulation {
         let index = self.replicas.len();
         let replica = self.new_replica(format!("replica-{index}"), 1);
         self.replicas.push(replica);
-        self.disturbed = self.now;
+        self.disturb(self.now);
         self.schedule(Duration::ZERO, Event::Wake(index, 0));
         self.schedule(Duration::ZERO, Event::RingWake(index, 0));
         self.schedule(Duration::ZERO, Event::Start(index, 1));
@@ -122,6 +137,7 @@ impl Simulation {
             view: SlotView::default(),
             cells: 0,
             served: 0,
+            drained: vec![None; CELLS as usize],
             grants: vec![0; CELLS as usize],
             running: Vec::new(),
             generation,
@@ -203,7 +219,7 @@ impl Simulation {
             && !replica.is_term_ending
         {
             replica.is_term_ending = true;
-            self.disturbed = now;
+            self.disturb(now);
             let generation = self.replicas[index].generation;
             let delay = self.random_duration(Duration::from_millis(500));
             self.schedule(delay, Event::TermEnded(index, generation));
@@ -217,7 +233,7 @@ impl Simulation {
 
     /// Handles the end of the work of a lost term.
     pub(super) fn term_ended(&mut self, index: usize) -> Result<(), String> {
-        self.disturbed = self.now;
+        self.disturb(self.now);
         let replica = &mut self.replicas[index];
         replica.is_term_ending = false;
         replica.running.clear();
@@ -249,6 +265,7 @@ impl Simulation {
             .step(local, local.as_micros() as i64, &is_idle, input);
         self.update_view(index);
         self.check_exclusive()?;
+        self.check_owned()?;
         if let Some(request) = output.send {
             self.send_ring(index, request);
         }
@@ -276,14 +293,26 @@ impl Simulation {
     /// Gives a new number to each cell that the replica gains.
     fn update_view(&mut self, index: usize) {
         let replica = &mut self.replicas[index];
-        let view = replica.ring.view();
+        let (local, limit) = (replica.clock.local(self.now), self.timing.lease());
+        let mut view = match self.bug {
+            Bug::ListsCountForever => replica.ring.view(Duration::ZERO),
+            _ => replica.ring.view(local),
+        };
+        if self.bug == Bug::ListsCountForever {
+            view.until = Duration::MAX;
+        }
         if view == replica.view {
             return;
+        }
+        if view.ring != replica.view.ring || view.of == 0 {
+            // All work of the former ring ends.
+            replica.running.clear();
+            replica.grants.fill(0);
         }
         replica.view = view;
         replica.served = replica.bits(replica.view.owned.iter());
         replica.cells = replica.served | replica.bits(replica.view.draining.iter());
-        let held = replica.cells;
+        let (held, mut ends) = (replica.cells, None);
         for cell in 0..CELLS {
             let grant = &mut replica.grants[cell as usize];
             let is_held = held & (1 << cell) != 0;
@@ -293,7 +322,43 @@ impl Simulation {
             } else if !is_held {
                 *grant = 0;
             }
+            let drains = is_held && replica.served & (1 << cell) == 0;
+            let drained = &mut replica.drained[cell as usize];
+            match drains {
+                true if drained.is_none() => {
+                    *drained = Some(local);
+                    let delay = replica.clock.until(self.now, local + limit);
+                    ends = Some(delay);
+                }
+                true => {}
+                false => *drained = None,
+            }
         }
+        let generation = replica.generation;
+        if let Some(delay) = ends {
+            self.schedule(delay, Event::DrainEnd(index, generation));
+        }
+    }
+
+    /// Ends the work that runs for too long in cells that are to be given away.
+    pub(super) fn end_late_work(&mut self, index: usize) -> Result<(), String> {
+        let (limit, replica) = (self.timing.lease(), &mut self.replicas[index]);
+        if self.bug == Bug::NoDrainLimit {
+            return Ok(());
+        }
+        let local = replica.clock.local(self.now);
+        let is_late = |since: &Option<Duration>| since.is_some_and(|it| local >= it + limit);
+        let late: Vec<bool> = replica.drained.iter().map(is_late).collect();
+        replica.running.retain(|work| !late[work.cell as usize]);
+        for (grant, _) in replica
+            .grants
+            .iter_mut()
+            .zip(late)
+            .filter(|(_, late)| *late)
+        {
+            *grant = 0;
+        }
+        self.step_ring(index, RingInput::Wake)
     }
 
     /// Starts a reconcile in a random cell if the replica serves it, and schedules the next one.
@@ -417,7 +482,12 @@ impl Simulation {
         let id = self.replicas[index].ring_request_id;
         let timeout = self.timeout(index);
         self.schedule(timeout, Event::RingTimeout(index, id));
+        let refused = self.replicas[index].link.refused_percent;
+        if self.random.percent(refused) {
+            return;
+        }
         if let Some(delay) = self.delay(index, true) {
+            self.creates += u32::from(matches!(request, RingRequest::Create(_)));
             self.schedule(pause + delay, Event::RingArrive(index, id, request));
         }
     }
@@ -432,6 +502,8 @@ impl Simulation {
     }
 
     pub(super) fn arrive_ring(&mut self, index: usize, id: u64, request: RingRequest) {
+        let is_create = matches!(request, RingRequest::Create(_));
+        self.creates -= u32::from(is_create);
         let (response, is_changed) = match (self.bug, request) {
             (Bug::NeverTakes, RingRequest::RemoveHolder(_)) => (RingResponse::Failed, false),
             (Bug::TakesWithoutRemoving, RingRequest::RemoveHolder(lease)) => {
@@ -440,16 +512,33 @@ impl Simulation {
             }
             (_, request) => self.server.handle_ring(request),
         };
+        if is_create && is_changed {
+            self.ring_changed = self.now;
+        }
         if let Some(delay) = self.delay(index, false) {
             self.schedule(delay, Event::RingResponse(index, id, response));
         }
+        if is_changed {
+            self.notify_all();
+        }
+    }
+
+    /// Notifies the watches of all replicas of a change of the ring. A watch that the server has
+    /// just ended reports the change when it is started again.
+    pub(super) fn notify_all(&mut self) {
         for other in 0..self.replicas.len() {
-            if is_changed
-                && self.bug != Bug::NoHints
+            let mut gap = Duration::ZERO;
+            if self.random.percent(2) {
+                gap = match self.bug {
+                    Bug::LateWatches => self.timing.retry_period,
+                    _ => self.random_duration(LATENCY_MAX * 2),
+                };
+            }
+            if self.bug != Bug::NoHints
                 && let Some(delay) = self.delay(other, false)
             {
                 let generation = self.replicas[other].generation;
-                self.schedule(delay, Event::Hint(other, generation));
+                self.schedule(gap + delay, Event::Hint(other, generation));
             }
         }
     }

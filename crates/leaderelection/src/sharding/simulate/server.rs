@@ -13,6 +13,8 @@ pub(super) struct Server {
     ring: Option<(Ring, String)>,
     leases: BTreeMap<String, StoredRecord>,
     version: u64,
+    /// Number of rings that were created, which is the UID of the last one.
+    rings: u64,
     /// Identity of the last owner of each cell.
     last_owners: Vec<Option<String>>,
     /// Number of cells that got another owner.
@@ -65,11 +67,15 @@ impl Server {
                 });
                 let snapshot = Snapshot {
                     ring: self.ring.clone(),
+                    ring_uid: self.rings.to_string(),
                     leases: leases.collect(),
                 };
                 (RingResponse::Listed(snapshot), false)
             }
-            RingRequest::Create(ring) if present.is_none() => (self.store_ring(ring), true),
+            RingRequest::Create(ring) if present.is_none() => {
+                self.rings += 1;
+                (self.store_ring(ring), true)
+            }
             RingRequest::Update(ring, version) if present == Some(version.clone()) => {
                 (self.store_ring(ring), true)
             }
@@ -106,6 +112,27 @@ impl Server {
         let version = self.next_version();
         self.ring = Some((ring, version));
         RingResponse::Written
+    }
+
+    /// Deletes the ring. Returns false if there is none, or if it is documented that a deletion now
+    /// may lead to two owners: a replica of the ring has not renewed its Lease yet.
+    pub(super) fn delete_ring(&mut self) -> bool {
+        let is_renewed = |identity: &str| {
+            let lease = self.leases.get(&lease_of(RING, identity));
+            lease.is_some_and(|it| {
+                it.record.holder == identity && it.record.renew_time != it.record.acquire_time
+            })
+        };
+        let members = self.ring().into_iter().flat_map(|ring| ring.members());
+        if !members.into_iter().all(|it| is_renewed(&it.identity)) {
+            return false;
+        }
+        self.ring.take().is_some()
+    }
+
+    /// Deletes a member Lease.
+    pub(super) fn delete_lease(&mut self, identity: &str) {
+        self.leases.remove(&lease_of(RING, identity));
     }
 
     /// Changes the `resourceVersion` of the ring, as if another client had changed a label.

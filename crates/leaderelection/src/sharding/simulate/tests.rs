@@ -17,11 +17,15 @@ fn simulated_bugs_are_found() {
     found(Bug::ExpiresEarly, "two owners");
     found(Bug::GivesBusySlots, "run in the cell");
     found(Bug::SameIncarnation, "two owners");
-    found(Bug::NoHints, "have no owner");
-    found(Bug::NeverTakes, "have no owner");
+    found(Bug::NoHints, "no owner");
+    found(Bug::NeverTakes, "no owner");
     found(Bug::NoSlotFence, "leaves while");
     found(Bug::TermEqualsLease, "two owners");
     found(Bug::BadClocks, "two owners");
+    found(Bug::ListsCountForever, "two owners");
+    found(Bug::CreatesAtOnce, "two owners");
+    found(Bug::NoDrainLimit, "no owner");
+    found(Bug::LateWatches, "no owner");
 }
 
 /// Checks that the runs contain enough writes and changes of the ring to be useful.

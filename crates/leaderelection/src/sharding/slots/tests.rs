@@ -2,11 +2,16 @@ use std::time::Duration;
 
 use super::*;
 
+/// Longest time of work in a slot that is to be given away.
+const LIMIT: Duration = Duration::from_secs(15);
+
 fn view(owned: &[u32], of: u32) -> SlotView {
     SlotView {
         of,
         owned: owned.iter().copied().collect(),
         draining: BTreeSet::new(),
+        ring: 1,
+        until: Duration::MAX,
     }
 }
 
@@ -18,7 +23,7 @@ fn open() -> Fence {
 
 /// Returns slots that a replica serves in its first term.
 fn serving(owned: &[u32], of: u32) -> OwnedSlots {
-    let slots = OwnedSlots::new(open());
+    let slots = OwnedSlots::new(open(), LIMIT);
     slots.publish(Some(1), &view(owned, of), Vec::new());
     serve(&slots);
     slots
@@ -36,7 +41,7 @@ fn in_slot(slot: u64, of: u64) -> u64 {
 
 #[test]
 fn work_begins_only_in_slots_that_are_served() {
-    let slots = OwnedSlots::new(open());
+    let slots = OwnedSlots::new(open(), LIMIT);
     assert!(slots.begin(0).is_none());
     slots.publish(Some(1), &view(&[0, 2], 4), Vec::new());
     assert!(slots.begin(0).is_none(), "the caches are not filled yet");
@@ -127,5 +132,82 @@ fn the_objects_of_all_replicas_are_estimated_by_the_own_share() {
     let slots = serving(&[0, 1, 2], 8);
     slots.set_objects(300);
     assert_eq!(slots.objects(), 800);
-    assert_eq!(OwnedSlots::new(open()).objects(), 0);
+    assert_eq!(OwnedSlots::new(open(), LIMIT).objects(), 0);
+}
+
+/// Checks that work that never ends does not keep a slot from another replica.
+#[tokio::test(start_paused = true)]
+async fn work_that_does_not_end_is_ended_after_the_limit() {
+    let slots = serving(&[0, 1], 2);
+    let work = slots.begin(0).unwrap();
+    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    assert!(slots.end_late().is_some_and(|time| time <= LIMIT));
+    tokio::time::advance(LIMIT / 2).await;
+    // The ring is read again, and the limit stays.
+    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    assert!(slots.end_late().is_some_and(|time| time <= LIMIT / 2));
+    assert!(!work.lost().is_cancelled() && work.fence().check().is_ok());
+    tokio::time::advance(LIMIT / 2).await;
+    assert_eq!(slots.end_late(), None);
+    assert!(work.lost().is_cancelled() && work.fence().check().is_err());
+    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    assert!(work.fence().check().is_err());
+    assert!(!slots.is_idle(0, 2), "its future is not dropped yet");
+    drop(work);
+    assert!(slots.is_idle(0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_in_a_slot_that_is_kept_after_all_has_no_limit() {
+    let slots = serving(&[0], 2);
+    let work = slots.begin(0).unwrap();
+    slots.publish(Some(1), &view(&[], 2), Vec::new());
+    slots.publish(Some(1), &view(&[0], 2), Vec::new());
+    tokio::time::advance(LIMIT * 2).await;
+    assert_eq!(slots.end_late(), None);
+    assert!(!work.lost().is_cancelled() && work.fence().check().is_ok());
+}
+
+#[test]
+fn another_ring_ends_all_work() {
+    let slots = serving(&[0, 1], 2);
+    let (work, mut assignments) = (slots.begin(0).unwrap(), slots.subscribe());
+    assignments.borrow_and_update();
+    let next = SlotView {
+        ring: 2,
+        ..view(&[0, 1], 2)
+    };
+    slots.publish(Some(1), &next, Vec::new());
+    assert!(work.lost().is_cancelled() && work.fence().check().is_err());
+    assert!(slots.begin(0).is_none());
+    assert!(
+        assignments.has_changed().unwrap(),
+        "the slots are served again"
+    );
+    assert!(!slots.is_idle(0, 2));
+    // The ring cannot be read.
+    serve(&slots);
+    let work = slots.begin(0).unwrap();
+    slots.publish(Some(1), &SlotView::default(), Vec::new());
+    assert!(work.lost().is_cancelled());
+    assert_eq!(slots.subscribe().borrow().term, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_are_lost_when_the_ring_was_not_read_in_time() {
+    let slots = OwnedSlots::new(open(), LIMIT);
+    let until = |seconds| SlotView {
+        until: slots.shared.fence.now() + Duration::from_secs(seconds),
+        ..view(&[0], 1)
+    };
+    slots.publish(Some(1), &until(10), Vec::new());
+    serve(&slots);
+    let work = slots.begin(7).unwrap();
+    tokio::time::advance(Duration::from_secs(8)).await;
+    slots.publish(Some(1), &until(10), Vec::new());
+    tokio::time::advance(Duration::from_secs(8)).await;
+    assert!(slots.begin(7).is_some() && work.fence().check().is_ok());
+    // The process was paused, so nothing was published.
+    tokio::time::advance(Duration::from_secs(3)).await;
+    assert!(slots.begin(7).is_none() && work.fence().check().is_err());
 }
