@@ -68,6 +68,9 @@ pub struct Upgrade {
     /// Stored objects, if the caller has validated them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<StoredObjects>,
+    /// What the caller could not compare or validate, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Upgrade {
@@ -146,6 +149,7 @@ pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Upgrade>, CrdError> {
                 }],
             },
             objects: None,
+            notes: Vec::new(),
         }
     };
     Ok(new.iter().map(upgrade).collect())

@@ -21,8 +21,8 @@ Examples:
   opkit crd check --against cluster                 # also validates the stored objects
   opkit crd check --against old.yaml --crds config/crd --output json")]
 pub(crate) struct CheckArgs {
-    /// CRDs before: a file or a directory, a git revision (its committed CRDs, or those of the
-    /// operator that is built from it), REVISION:PATH, or `cluster`
+    /// CRDs before: a file or a directory, a git revision (its committed CRDs; others are those of
+    /// the operator that is built from it), REVISION:PATH, or `cluster`
     #[arg(long, value_name = "SOURCE")]
     against: String,
     #[command(flatten)]
@@ -46,8 +46,16 @@ impl CheckArgs {
             Against::Path(path) => compare(&super::source::read(path)?, &new)?,
             Against::Git(revision) => {
                 let names: Vec<&str> = new.iter().filter_map(name).collect();
-                let old = revision.crds(&names, &self.new).await?;
-                compare(&old, &new)?
+                let found = revision.crds(&names, &self.new).await?;
+                let mut upgrades = compare(&found.crds, &new)?;
+                for upgrade in &mut upgrades {
+                    if found.unknown.contains(&upgrade.name) {
+                        let place = revision.place();
+                        let note = format!("{place} with this CRD, and is not built");
+                        upgrade.notes.push(note);
+                    }
+                }
+                upgrades
             }
         };
         let is_safe = upgrades.iter().all(Upgrade::is_safe);
@@ -89,6 +97,11 @@ async fn in_cluster(cluster: &SelectedCluster, new: &[Value]) -> Result<Vec<Upgr
         };
         if let (Some(old), Some(new)) = (find(&old), find(new)) {
             upgrade.objects = stored(&client, &old, &new).await?;
+            if upgrade.objects.is_none() {
+                let cause = "both CRDs serve no version in common";
+                let note = format!("stored objects were not validated: {cause}");
+                upgrade.notes.push(note);
+            }
         }
     }
     Ok(upgrades)

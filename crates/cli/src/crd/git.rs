@@ -11,6 +11,18 @@ use serde_json::Value;
 use super::source::{NewArgs, is_manifest, parse};
 use crate::dev::package::Package;
 
+/// Name of the worktree's directory, before the commit. It is in the parent directory of the
+/// repository, so that paths to what is beside the repository lead to the same place.
+const WORKTREE: &str = ".opkit-git-";
+
+/// CRDs of a revision.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) crds: Vec<Value>,
+    /// Names of the CRDs that no file has, if the revision is not built: it may define them.
+    pub(super) unknown: Vec<String>,
+}
+
 /// A revision, and a path in it.
 #[derive(Debug)]
 pub(super) struct Revision {
@@ -43,9 +55,10 @@ impl Revision {
         }))
     }
 
-    /// Returns the CRDs with these names at the revision. `new` selects the operator to build if
-    /// the revision has no files with them.
-    pub(super) async fn crds(&self, names: &[&str], new: &NewArgs) -> Result<Vec<Value>> {
+    /// Returns the CRDs with these names at the revision. Those that no file has are taken from the
+    /// operator that is built from the revision, unless only files are to be compared: with a path,
+    /// or if `new` selects no package.
+    pub(super) async fn crds(&self, names: &[&str], new: &NewArgs) -> Result<Found> {
         let package = match new.crds {
             Some(_) => None,
             None if new.operator.binary.is_some() => None,
@@ -53,20 +66,34 @@ impl Revision {
         };
         let here = PathBuf::from(".");
         let directory = package.as_ref().map_or(&here, |it| &it.directory);
-        let committed = self.committed(directory, names)?;
-        match (committed.is_empty(), package) {
-            (false, _) => Ok(committed),
-            (true, Some(package)) if self.path.is_none() => self.build(&package).await,
-            (true, _) => {
-                let path = self.path.as_ref().map(|path| format!(" under {path}"));
+        let mut crds = self.committed(directory, names)?;
+        let known: Vec<&str> = crds.iter().filter_map(name).collect();
+        let mut unknown: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        unknown.retain(|name| !known.contains(&name.as_str()));
+        match package {
+            _ if unknown.is_empty() => {}
+            Some(package) if self.path.is_none() => {
+                let built = self.build(&package).await?;
+                let is_missing = |crd: &Value| unknown.iter().any(|it| name(crd) == Some(it));
+                crds.extend(built.into_iter().filter(is_missing));
+                unknown.clear();
+            }
+            _ if crds.is_empty() => {
                 bail!(
-                    "{} has no file{} with a CRD of the name {}",
-                    self.name,
-                    path.unwrap_or_default(),
+                    "{} with a CRD of the name {}",
+                    self.place(),
                     names.join(" or ")
                 )
             }
+            _ => {}
         }
+        Ok(Found { crds, unknown })
+    }
+
+    /// Returns where no file was found, as the start of a sentence.
+    pub(super) fn place(&self) -> String {
+        let path = self.path.as_ref().map(|path| format!(" under {path}"));
+        format!("{} has no file{}", self.name, path.unwrap_or_default())
     }
 
     /// Returns the CRDs in the files of the directory at the revision.
@@ -91,8 +118,7 @@ impl Revision {
             }
             // A template of a chart need not be YAML.
             for crd in parse(&text).unwrap_or_default() {
-                let name = crd.pointer("/metadata/name").and_then(Value::as_str);
-                let Some(name) = name.filter(|name| names.contains(name)) else {
+                let Some(name) = name(&crd).filter(|name| names.contains(name)) else {
                     continue;
                 };
                 let same =
@@ -114,17 +140,26 @@ impl Revision {
     /// Builds the operator from the revision, in a git worktree, and returns the CRDs that it
     /// prints.
     async fn build(&self, package: &Package) -> Result<Vec<Value>> {
-        let prefix = stdout(git(&package.directory).args(["rev-parse", "--show-prefix"]))?;
-        let worktree = Worktree::add(package, &self.commit)?;
+        let rev_parse = |what: &str| stdout(git(&package.directory).args(["rev-parse", what]));
+        let prefix = rev_parse("--show-prefix")?;
+        let repository = PathBuf::from(rev_parse("--show-toplevel")?.trim_end());
+        let worktree = Worktree::add(package, &repository, &self.commit)?;
         let directory = worktree.path.join(prefix.trim_end());
         if !directory.is_dir() {
-            bail!("{} has no directory {}", self.name, prefix.trim_end());
+            bail!(
+                "{} has no directory {}: --against {}:PATH compares only files",
+                self.name,
+                prefix.trim_end(),
+                self.name
+            );
         }
         let command = std::env::current_exe().context("cannot find the path of this command")?;
         let output = tokio::process::Command::new(command)
             .args(["manifests", "--package", &package.name, "--output", "json"])
             .current_dir(&directory)
-            .env("CARGO_TARGET_DIR", &package.target)
+            // Packages have the same path in their workspace, and so the same names of files, in
+            // both trees: with a shared directory, cargo would take a file of one for the other.
+            .env("CARGO_TARGET_DIR", package.target.join("opkit/git"))
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .kill_on_drop(true)
@@ -133,8 +168,9 @@ impl Revision {
             .with_context(|| format!("cannot build {} from {}", package.name, self.name))?;
         if !output.status.success() {
             bail!(
-                "cannot build {} from {}: see the output above",
+                "cannot build {} from {}: see the output above; --against {}:PATH compares only files",
                 package.name,
+                self.name,
                 self.name
             );
         }
@@ -149,11 +185,22 @@ struct Worktree {
 }
 
 impl Worktree {
-    fn add(package: &Package, commit: &str) -> Result<Self> {
-        let short = commit.get(..12).unwrap_or(commit);
+    /// Adds a worktree beside the repository or, if that directory cannot be written to, in cargo's
+    /// target directory.
+    fn add(package: &Package, repository: &Path, commit: &str) -> Result<Self> {
+        let name = format!("{WORKTREE}{}", commit.get(..12).unwrap_or(commit));
+        let beside = repository.parent().map(|parent| parent.join(&name));
+        let inside = package.target.join("opkit").join(&name);
+        match beside.map(|path| Self::add_at(repository, path, commit)) {
+            Some(Ok(worktree)) => Ok(worktree),
+            Some(Err(_)) | None => Self::add_at(repository, inside, commit),
+        }
+    }
+
+    fn add_at(repository: &Path, path: PathBuf, commit: &str) -> Result<Self> {
         let worktree = Self {
-            repository: package.directory.clone(),
-            path: package.target.join("opkit").join(format!("git-{short}")),
+            repository: repository.to_owned(),
+            path,
         };
         // Left by a command that was killed.
         worktree.remove();
@@ -177,6 +224,10 @@ impl Drop for Worktree {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+fn name(crd: &Value) -> Option<&str> {
+    crd.pointer("/metadata/name").and_then(Value::as_str)
 }
 
 fn git(directory: &Path) -> Command {

@@ -155,6 +155,110 @@ fn a_git_revision_without_crds_is_built() {
     assert_eq!(listed.lines().count(), 1, "{listed}");
 }
 
+/// Creates a repository with an operator in it, and the package that it depends on beside it, as
+/// `opkit new` does in a directory beside a checkout of opkit. Returns its directory.
+fn beside_a_checkout(root: &TempDir) -> PathBuf {
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let manifest = |name: &str, rest: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n{rest}")
+    };
+    write("opkit/Cargo.toml", &manifest("opkit", ""));
+    write("opkit/src/lib.rs", "");
+    let dependency = "[dependencies]\nopkit = { path = \"../opkit\" }\n";
+    write("op/Cargo.toml", &manifest("op", dependency));
+    write("op/src/main.rs", &operator(100));
+    write("op/.gitignore", "/target\n");
+    let op = root.path().join("op");
+    git(&op, &["init", "--quiet"]);
+    git(&op, &["add", "--all"]);
+    git(&op, &["commit", "--quiet", "--message", "one"]);
+    op
+}
+
+#[test]
+fn a_revision_is_built_beside_what_it_depends_on() {
+    let root = TempDir::new().unwrap();
+    let op = beside_a_checkout(&root);
+    fs::write(op.join("src/main.rs"), operator(50)).unwrap();
+    let check = || {
+        let mut command = opkit(&op);
+        command.args(["crd", "check", "--against", "HEAD"]);
+        stdout(&command.output().unwrap(), 1)
+    };
+    let printed = check();
+    assert!(printed.ends_with(UNSAFE), "{printed}");
+
+    // The directory is a workspace since the revision.
+    let manifest = fs::read_to_string(op.join("Cargo.toml")).unwrap();
+    fs::write(op.join("Cargo.toml"), manifest + "\n[workspace]\n").unwrap();
+    let printed = check();
+    assert!(printed.ends_with(UNSAFE), "{printed}");
+    let names = fs::read_dir(root.path()).unwrap();
+    let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["op", "opkit"], "the worktree is removed");
+}
+
+/// Returns a CRD of another kind.
+fn arms(maximum: u64) -> Value {
+    let text = crd(maximum).to_string();
+    let text = text.replace("robots", "arms").replace("Robot", "Arm");
+    serde_json::from_str(&text.replace("\"robot\"", "\"arm\"")).unwrap()
+}
+
+#[test]
+fn a_crd_that_is_not_committed_is_that_of_the_build() {
+    let both = |maximum: u64| {
+        let mut model = opkit_manifests::Model::new("op", "0.0.0", "op-system");
+        for crd in [crd(maximum), arms(maximum)] {
+            model.add(opkit_manifests::Part::Crd, crd);
+        }
+        let model = serde_json::to_string(&model).unwrap();
+        format!("fn main() {{ println!(\"{{}}\", {model:?}) }}")
+    };
+    let root = TempDir::new().unwrap();
+    let op = beside_a_checkout(&root);
+    fs::create_dir(op.join("crds")).unwrap();
+    fs::write(op.join("crds/robots.yaml"), crd(100).to_string()).unwrap();
+    fs::write(op.join("src/main.rs"), both(100)).unwrap();
+    git(&op, &["add", "--all"]);
+    git(&op, &["commit", "--quiet", "--message", "two"]);
+    fs::write(op.join("src/main.rs"), both(50)).unwrap();
+    let check = |arguments: &[&str]| {
+        let mut command = opkit(&op);
+        command.args(["crd", "check"]).args(arguments);
+        command.output().unwrap()
+    };
+    let printed = stdout(&check(&["--against", "HEAD"]), 1);
+    assert!(
+        printed.contains("arms.fleet.opkit.dev\n   BREAKS  v1  .spec.size"),
+        "{printed}"
+    );
+    assert!(printed.contains("2 breaking changes"), "{printed}");
+
+    // Only files are compared.
+    fs::create_dir(op.join("new")).unwrap();
+    fs::write(op.join("new/arms.yaml"), arms(50).to_string()).unwrap();
+    fs::write(op.join("new/robots.yaml"), crd(100).to_string()).unwrap();
+    let expected = "\
+arms.fleet.opkit.dev
+   ok      -  -  crd  new CRD
+   note: HEAD has no file with this CRD, and is not built
+robots.fleet.opkit.dev
+   no changes
+0 breaking changes (rules and names as in OLM v1)
+";
+    let printed = check(&["--against", "HEAD", "--crds", "new"]);
+    assert_eq!(stdout(&printed, 0), expected);
+    let printed = stdout(&check(&["--against", "HEAD:crds"]), 1);
+    let note = "   note: HEAD has no file under crds with this CRD, and is not built\n";
+    assert!(printed.contains(note), "{printed}");
+}
+
 #[tokio::test]
 async fn stored_objects_of_a_cluster_are_validated() {
     let root = TempDir::new().unwrap();
@@ -185,6 +289,14 @@ async fn stored_objects_of_a_cluster_are_validated() {
     let printed = stdout(&output, 1);
     let expected = "of 3 stored objects, read as v1, 2 would no longer validate\n      default/three: spec.size: Invalid value: 70: spec.size in body should be less than or equal to 50\n      default/two: ";
     assert!(printed.contains(expected), "{printed}");
+
+    let mut other = crd(100);
+    other["spec"]["versions"][0]["name"] = json!("v2");
+    write(&root, "other.json", &other);
+    let output = check(&root, &["--against", "cluster", "--crds", "other.json"]);
+    let note = "   note: stored objects were not validated: both CRDs serve no version in common\n";
+    let printed = stdout(&output, 1);
+    assert!(printed.contains(note), "{printed}");
 
     write(&root, "same.json", &crd(100));
     let output = check(&root, &["--against", "cluster", "--crds", "same.json"]);

@@ -41,6 +41,9 @@ pub fn render(upgrades: &[Upgrade]) -> String {
         if let Some(objects) = &upgrade.objects {
             text.push_str(&stored(objects));
         }
+        for note in &upgrade.notes {
+            let _ = writeln!(text, "   note: {note}");
+        }
     }
     text + &summary(upgrades)
 }
