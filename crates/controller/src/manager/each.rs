@@ -1,5 +1,7 @@
 //! Reconciles each existing object a bounded number of times, instead of running.
 
+use std::time::Duration;
+
 use opkit_client::Kind;
 use tokio_util::sync::CancellationToken;
 
@@ -9,6 +11,10 @@ use super::task_group::Deadline;
 use crate::error::ManagerError;
 use crate::object::Request;
 use crate::record::Outcome;
+
+/// Longest duration of one reconcile, if the controller has no shorter limit. A reconcile may wait
+/// for a change that never comes, because no write is stored and other controllers do nothing.
+const RECONCILE_MAX: Duration = Duration::from_secs(30);
 
 /// A reconcile that [`Manager::reconcile_each`] has finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +40,8 @@ impl Manager {
     /// at most. Returns whether the last round was one for which `receive` returned false.
     ///
     /// Starts the caches and creates the states, but no runnable, no election and no workers.
-    /// Delays of requeues are not waited for.
+    /// Delays of requeues are not waited for. A reconcile that takes longer than 30 s, or than the
+    /// controller's own limit if that is shorter, fails.
     ///
     /// # Errors
     /// Same as [`run`](Manager::run).
@@ -51,7 +58,10 @@ impl Manager {
         // Each object is reconciled in each round anyway.
         self.options.resync = None;
         for controller in &mut self.controllers {
-            controller.spec.options.resync = None;
+            let options = &mut controller.spec.options;
+            options.resync = None;
+            let own = options.reconcile_timeout.unwrap_or(RECONCILE_MAX);
+            options.reconcile_timeout = Some(own.min(RECONCILE_MAX));
         }
         let grace = self.options.grace_period;
         let mut running = RunningManager::new(self);
@@ -94,6 +104,8 @@ impl RunningManager {
                         Outcome::Error { message, .. } => Some(message.clone()),
                         _ => None,
                     });
+                    let limit = controller.options.reconcile_timeout.unwrap_or_default();
+                    let error = error.map(|error| explained(error, limit));
                     is_last &= !receive(Reconciled {
                         controller: identity.name.to_string(),
                         kind: (*identity.kind).clone(),
@@ -110,5 +122,13 @@ impl RunningManager {
                 .for_each(|it| it.requeue_all(|_| true));
         }
         Ok(false)
+    }
+}
+
+/// Adds the probable cause to the error of a reconcile that was dropped at the time limit.
+fn explained(error: String, limit: Duration) -> String {
+    match error == format!("the reconcile did not finish within {limit:?}") {
+        true => format!("{error}; it may wait for something that a plan does not do"),
+        false => error,
     }
 }

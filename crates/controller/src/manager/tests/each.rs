@@ -64,3 +64,29 @@ async fn a_failed_reconcile_has_an_error() {
     let (seen, _) = each(&server, controller, |_| false).await;
     assert_eq!(seen, ["one broken"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_waits_for_ever_is_a_failure() {
+    let waiting = || {
+        Controller::new(|map: Arc<ConfigMap>, _: Context| async move {
+            if map.metadata.name.as_deref() == Some("one") {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Error>(Action::await_change())
+        })
+    };
+    let start = tokio::time::Instant::now();
+    let (mut seen, finished) = each(&two(), waiting(), |_| false).await;
+    seen.sort();
+    let hint = "it may wait for something that a plan does not do";
+    let line = format!("one the reconcile did not finish within 30s; {hint}");
+    assert_eq!((seen, finished), (vec![line, "two".into()], true));
+    assert!(start.elapsed() < Duration::from_secs(60), "waits only once");
+
+    // The controller's own limit is shorter.
+    let limited = waiting().reconcile_timeout(Duration::from_secs(5));
+    let (mut seen, _) = each(&two(), limited, |_| false).await;
+    seen.sort();
+    let line = format!("one the reconcile did not finish within 5s; {hint}");
+    assert_eq!(seen, [line, "two".into()]);
+}
