@@ -14,7 +14,9 @@ mod rbac;
 mod status;
 mod webhooks;
 
-use crate::{Facts, Finding};
+use serde_json::Value;
+
+use crate::{Facts, Finding, value};
 
 /// Number of findings that a check returns about single objects; the last one has the number of the
 /// others.
@@ -57,6 +59,17 @@ fn describe_operator(facts: &Facts) -> String {
     let namespace = &facts.manifests.namespace;
     let name = &facts.manifests.operator;
     format!("kubectl -n {namespace} describe deployments,pods -l app.kubernetes.io/name={name}")
+}
+
+/// Returns the command that shows what the operator logs about one of its objects.
+fn logs_about(facts: &Facts, object: &Value) -> String {
+    let (namespace, operator) = (&facts.manifests.namespace, &facts.manifests.operator);
+    let place = value::namespace(object).map(|namespace| format!("{namespace}/"));
+    let key = place.unwrap_or_default() + value::name(object);
+    // By default, kubectl prints only the last ten lines of Pods that a selector chooses.
+    format!(
+        "kubectl -n {namespace} logs -l app.kubernetes.io/name={operator} --tail=-1 | grep -w {key}"
+    )
 }
 
 #[cfg(test)]

@@ -82,6 +82,12 @@ pub(crate) fn reference(object: &Value) -> String {
     format!("{}/{}", kind(object).to_lowercase(), name(object))
 }
 
+/// Returns the kind, the name and the namespace, such as `robot/robot-one in fleet`.
+pub(crate) fn located(object: &Value) -> String {
+    let place = namespace(object).map(|namespace| format!(" in {namespace}"));
+    reference(object) + &place.unwrap_or_default()
+}
+
 /// Returns a text without line breaks, cut at a length that fits into a sentence.
 pub(crate) fn short(message: &str) -> String {
     const MAX: usize = 160;

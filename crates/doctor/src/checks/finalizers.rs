@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::value::{duration, items, reference, seconds, short, text, texts, time};
+use crate::value::{
+    duration, items, located, namespace, reference, seconds, short, text, texts, time,
+};
 use crate::{Facts, Finding};
 
 /// Time that a deletion may take, in seconds.
@@ -23,7 +25,7 @@ fn finding(facts: &Facts, object: &Value, finalizers: &[&str], spent: i64) -> Fi
     let spent = duration(spent);
     let what = format!(
         "{} has been terminating for {spent}: {}",
-        reference(object),
+        located(object),
         finalizers.join(", ")
     );
     // A finalizer of the operator's own groups is removed by the operator.
@@ -34,18 +36,31 @@ fn finding(facts: &Facts, object: &Value, finalizers: &[&str], spent: i64) -> Fi
             .all("CustomResourceDefinition")
             .any(|crd| is_domain_of(domain, text(crd, "/spec/group")))
     };
-    let finding = match finalizers.iter().any(is_own) && !facts.is_running() {
-        true => Finding::fail(
+    let finding = match (finalizers.iter().any(is_own), facts.is_running()) {
+        (true, false) => Finding::fail(
             "finalizer",
             format!("{what}, and the operator that removes it does not run"),
         )
         .command(super::describe_operator(facts)),
-        false => {
-            let explain = format!("opkit explain {}", reference(object));
-            Finding::warning("finalizer", what + &last_error(object)).command(explain)
+        (is_own, _) => {
+            let command = match is_own {
+                true => super::logs_about(facts, object),
+                false => describe(object),
+            };
+            Finding::warning("finalizer", what + &last_error(object)).command(command)
         }
     };
     finding.about(object)
+}
+
+/// Returns the command that shows the object with its finalizers and events.
+fn describe(object: &Value) -> String {
+    let namespace = namespace(object).map(|namespace| format!("-n {namespace} "));
+    format!(
+        "kubectl {}describe {}",
+        namespace.unwrap_or_default(),
+        reference(object)
+    )
 }
 
 /// Reports whether a finalizer with this domain belongs to an operator of the group.

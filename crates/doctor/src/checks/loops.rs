@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::looks::Seen;
-use crate::value::{items, reference, text};
+use crate::value::{items, located, text};
 use crate::{Facts, Finding, Look};
 
 /// Number of looks in which an object must have changed each time.
@@ -20,8 +20,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let looks: Option<Vec<Seen>> = facts.looks.iter().map(seen).collect();
         let looks = looks?;
         let finding = contested(object, &looks).or_else(|| busy(object, &looks))?;
-        let explain = format!("opkit explain {}", reference(object));
-        Some(finding.about(object).command(explain))
+        let logs = super::logs_about(facts, object);
+        Some(finding.about(object).command(logs))
     });
     super::limited("loop", loops.collect())
 }
@@ -41,7 +41,7 @@ fn contested(object: &Value, looks: &[Seen]) -> Option<Finding> {
             let managers: BTreeSet<_> = turn.iter().flat_map(|it| it.iter()).collect();
             let managers: Vec<_> = managers.into_iter().map(String::as_str).collect();
             let managers = managers.join(" and ");
-            let object = reference(object);
+            let object = located(object);
             Finding::warning(
                 "loop",
                 format!("{object}: {path} is set in turn by {managers}"),
@@ -72,7 +72,7 @@ fn busy(object: &Value, looks: &[Seen]) -> Option<Finding> {
     });
     let message = format!(
         "{} has changed {changes} times in {} looks{}",
-        reference(object),
+        located(object),
         looks.len(),
         writer.unwrap_or_default()
     );

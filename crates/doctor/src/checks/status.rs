@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::value::{duration, int, items, kind, reference, seconds, short, text, time};
+use crate::value::{duration, int, items, kind, located, seconds, short, text, time};
 use crate::{Facts, Finding};
 
 /// Time until a change is observed, in seconds.
@@ -17,8 +17,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let objects = objects.filter(|it| text(it, "/metadata/deletionTimestamp").is_empty());
     let findings = objects.filter_map(|object| {
         let finding = not_observed(facts, object).or_else(|| not_ready(facts, object))?;
-        let explain = format!("opkit explain {}", reference(object));
-        Some(finding.about(object).command(explain))
+        let logs = super::logs_about(facts, object);
+        Some(finding.about(object).command(logs))
     });
     super::limited("status", findings.collect())
 }
@@ -36,7 +36,7 @@ fn not_observed(facts: &Facts, object: &Value) -> Option<Finding> {
     if observed >= generation || since <= OBSERVED_MAX {
         return None;
     }
-    let (object, since) = (reference(object), duration(since));
+    let (object, since) = (located(object), duration(since));
     Some(Finding::warning(
         "status",
         match observed {
@@ -90,7 +90,7 @@ fn not_ready(facts: &Facts, object: &Value) -> Option<Finding> {
                 message if message.is_empty() => String::new(),
                 message => format!(" {message:?}"),
             };
-            let (object, since) = (reference(object), duration(since));
+            let (object, since) = (located(object), duration(since));
             Finding::warning(
                 "status",
                 format!("{object} has had {type_}={status} for {since}: {reason}{message}"),

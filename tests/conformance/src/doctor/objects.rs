@@ -20,11 +20,12 @@ async fn a_deletion_that_does_not_end_is_named(plane: ControlPlane) -> opkit::Re
     instances
         .delete("one", &DeleteOptions::background())
         .await?;
-    let words = [
-        "patient/one has been terminating for",
-        &finalizer,
-        "opkit explain patient/one",
-    ];
+    let what = format!(
+        "patient/one in {} has been terminating for",
+        plane.namespace()
+    );
+    let logs = format!("--tail=-1 | grep -w {}/one", plane.namespace());
+    let words = [&*what, &finalizer, &logs];
     patient.finds_after(3, Warning, "finalizer", &words).await?;
     patient
         .patch_deployment(json!({"spec": {"replicas": 0}}))
@@ -78,7 +79,8 @@ async fn a_field_that_is_set_in_turn_is_named(plane: ControlPlane) -> opkit::Res
         instances.apply(&Unstructured::from(instance)).await?;
         doctor.look(&mut facts).await;
     }
-    let words = ["patient/one: .spec.size is set in turn by one and two"];
+    let place = format!("patient/one in {}:", plane.namespace());
+    let words = [&*place, ".spec.size is set in turn by one and two"];
     has(&facts.examine(), Warning, "loop", &words);
     patient.remove().await
 }
@@ -95,7 +97,11 @@ async fn a_status_that_changes_all_the_time_is_named(plane: ControlPlane) -> opk
         instances.patch("one", Patch::Merge(&status)).await?;
         doctor.look(&mut facts).await;
     }
-    let words = ["patient/one has changed 4 times in 5 looks; the last writer is"];
+    let place = format!("patient/one in {}", plane.namespace());
+    let words = [
+        &*place,
+        "has changed 4 times in 5 looks; the last writer is",
+    ];
     has(&facts.examine(), Warning, "loop", &words);
     patient.remove().await
 }
@@ -108,7 +114,8 @@ async fn a_change_that_is_not_observed_is_named(plane: ControlPlane) -> opkit::R
         .instances()
         .patch("one", Patch::Merge(&size))
         .await?;
-    let words = ["patient/one was changed", "generation 2, observed 1"];
+    let place = format!("patient/one in {}", plane.namespace());
+    let words = [&*place, "was changed", "generation 2, observed 1"];
     patient.finds_after(1, Warning, "status", &words).await?;
     patient.remove().await
 }
@@ -122,10 +129,7 @@ async fn an_object_that_is_not_ready_is_named(plane: ControlPlane) -> opkit::Res
     }]}});
     let instances = patient.instances().subresource("status");
     instances.patch("one", Patch::Merge(&status)).await?;
-    let words = [
-        "patient/one has had Ready=False for",
-        "NoDisk \"the disk is full\"",
-    ];
+    let words = ["has had Ready=False for", "NoDisk \"the disk is full\""];
     patient.finds_after(5, Warning, "status", &words).await?;
     patient.remove().await
 }

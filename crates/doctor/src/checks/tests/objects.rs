@@ -3,6 +3,9 @@
 use super::*;
 use Severity::{Fail, Warning};
 
+const LOGS: &str =
+    "kubectl -n ops logs -l app.kubernetes.io/name=op --tail=-1 | grep -w default/one";
+
 fn robot(facts: &mut Facts) -> &mut Value {
     &mut facts.instances[0]
 }
@@ -24,8 +27,8 @@ fn a_deletion_that_does_not_end_is_found() {
         Warning,
         "finalizer",
         &[
-            "robot/one has been terminating for 3 d: robot.example.com/cleanup, last error \"store unreachable\"",
-            "opkit explain robot/one",
+            "robot/one in default has been terminating for 3 d: robot.example.com/cleanup, last error \"store unreachable\"",
+            LOGS,
         ],
     );
     assert_eq!(findings(deleted(60, own)), []);
@@ -45,7 +48,8 @@ fn a_deletion_that_does_not_end_is_found() {
         deleted(600, "acme.io/protect")(facts);
         stop(facts);
     });
-    has(&other, Warning, "finalizer", &["acme.io/protect"]);
+    let words = ["acme.io/protect", "kubectl -n default describe robot/one"];
+    has(&other, Warning, "finalizer", &words);
 }
 
 /// Sets the states of the object: its version, and the owner of `.spec.replicas`.
@@ -62,7 +66,10 @@ fn looks(facts: &mut Facts, states: &[(&str, &str)]) {
 
 #[test]
 fn a_field_that_is_set_in_turn_is_found() {
-    let words = ["robot/one: .spec.replicas is set in turn by hpa and op.robot"];
+    let words = [
+        "robot/one in default: .spec.replicas is set in turn by hpa and op.robot",
+        LOGS,
+    ];
     one(
         |facts| {
             looks(
@@ -109,7 +116,9 @@ fn an_object_that_changes_all_the_time_is_found() {
         ("9", "op.robot"),
         ("12", "op.robot"),
     ];
-    let words = ["robot/one has changed 3 times in 4 looks; the last writer is op.robot (object)"];
+    let words = [
+        "robot/one in default has changed 3 times in 4 looks; the last writer is op.robot (object)",
+    ];
     one(|facts| looks(facts, &busy), Warning, "loop", &words);
     let some = [
         ("1", "op.robot"),
@@ -128,7 +137,7 @@ fn a_change_that_is_not_observed_is_a_warning() {
         Warning,
         "status",
         &[
-            "robot/one was changed 15 min ago",
+            "robot/one in default was changed 15 min ago",
             "generation 3, observed 2",
         ],
     );
@@ -136,7 +145,7 @@ fn a_change_that_is_not_observed_is_a_warning() {
         |facts| robot(facts)["status"] = json!({}),
         Warning,
         "status",
-        &["robot/one has not been reconciled for 15 min"],
+        &["robot/one in default has not been reconciled for 15 min"],
     );
     let recent = |facts: &mut Facts| {
         robot(facts)["metadata"]["generation"] = json!(3);
@@ -152,12 +161,13 @@ fn an_object_that_is_not_ready_for_long_is_a_warning() {
             "lastTransitionTime": ago(seconds)}])
     };
     for (type_, status) in [("Ready", "False"), ("Stalled", "True")] {
-        let state = format!("robot/one has had {type_}={status} for 20 min: Broken \"no disk\"");
+        let state =
+            format!("robot/one in default has had {type_}={status} for 20 min: Broken \"no disk\"");
         one(
             |facts| robot(facts)["status"]["conditions"] = condition(type_, status, 1200),
             Warning,
             "status",
-            &[&state, "opkit explain robot/one"],
+            &[&state, LOGS],
         );
     }
     let recent = |facts: &mut Facts| {
