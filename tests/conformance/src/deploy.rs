@@ -15,7 +15,9 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use opkit::manifests::{Part, Settings};
 use opkit::prelude::*;
 use opkit::testing::Capability;
-use opkit_deploy::{DeployError, Deployer, PART_OF_LABEL, Progress, Release};
+use opkit_deploy::{
+    DeployError, Deployed, Deployer, ObjectReference, PART_OF_LABEL, Progress, Release,
+};
 use serde_json::{Value, json};
 
 /// Returns a release of an operator in a namespace.
@@ -245,35 +247,64 @@ async fn an_existing_namespace_is_not_removed(plane: ControlPlane) -> opkit::Res
     Ok(())
 }
 
+/// Plans a release and deploys it. Checks that the deployment did what was planned, and that
+/// nothing is planned after it.
+async fn deploy_as_planned(deployer: &Deployer, release: &Release) -> opkit::Result<Deployed> {
+    let planned = deployer.plan(release).await?;
+    let deployed = deployer.deploy(release, &mut |_| {}).await?;
+    assert_eq!(planned.changes, deployed.changes);
+    assert_eq!(planned.unchanged, deployed.unchanged);
+    assert_eq!(deployer.plan(release).await?.changes, []);
+    Ok(deployed)
+}
+
 /// The server accepts every object that the examples print, and their Pods run. CRDs are those of
 /// other tests too, so they are installed and stay: an object of each kind keeps them.
-async fn example(plane: &ControlPlane, operator: Operator, sample: Value) -> opkit::Result {
+async fn example(
+    plane: &ControlPlane,
+    operator: fn() -> Operator,
+    sample: Option<Value>,
+) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     let deployer = Deployer::new(plane.client());
     let mut settings = settings(plane.namespace());
     settings.replicas = Some(2);
     settings.network_policy = true;
     settings.grafana = true;
-    // Limited to the namespace of the test: its webhooks must not be called by other tests.
-    let release = release(operator.namespaced(), "1.0.0", &settings)?;
+    let release = release(operator(), "1.0.0", &settings)?;
     deployer.install(&release.crds, &mut |_| {}).await?;
-    let (group, version) = sample["apiVersion"]
-        .as_str()
-        .unwrap_or_default()
-        .split_once('/')
-        .unwrap();
-    let kind = sample["kind"].as_str().unwrap_or_default();
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    let objects: Api<DynamicObject> = Api::default_namespaced_with(plane.client(), &kind);
-    let object: DynamicObject = serde_json::from_value(sample)?;
-    objects.create(&PostParams::default(), &object).await?;
+    if let Some(sample) = sample {
+        let (api_version, kind) = (sample["apiVersion"].as_str(), sample["kind"].as_str());
+        let (group, version) = api_version.unwrap().split_once('/').unwrap();
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.unwrap()));
+        let objects: Api<DynamicObject> = Api::default_namespaced_with(plane.client(), &kind);
+        let object: DynamicObject = serde_json::from_value(sample)?;
+        objects.create(&PostParams::default(), &object).await?;
+    }
 
-    let deployed = deployer.deploy(&release, &mut |_| {}).await?;
+    let deployed = deploy_as_planned(&deployer, &release).await?;
     assert_eq!(deployed.rollouts[0].available, 2);
     let pods: Api<Pod> = Api::default_namespaced(plane.client());
     let label = format!("app.kubernetes.io/name={}", release.operator);
     let pods = pods.list(&ListParams::default().labels(&label)).await?;
     assert_eq!(pods.items.len(), 2);
+
+    // Another image, and no budget, which one replica does not need.
+    settings.replicas = Some(1);
+    settings.image = Some("registry.example.com/operator:1.1.0".to_owned());
+    let next = self::release(operator(), "1.1.0", &settings)?;
+    let deployed = deploy_as_planned(&deployer, &next).await?;
+    let names = |objects: &[ObjectReference]| -> Vec<String> {
+        objects.iter().map(ToString::to_string).collect()
+    };
+    let manager = format!("{}-controller-manager", next.operator);
+    assert_eq!(names(&deployed.created), [""; 0]);
+    assert_eq!(names(&deployed.changed), [format!("deployment/{manager}")]);
+    assert_eq!(
+        names(&deployed.deleted),
+        [format!("poddisruptionbudget/{manager}")]
+    );
+
     let undeployed = deployer
         .undeploy(&release.operator, &release.namespace, &mut |_| {})
         .await?;
@@ -283,22 +314,74 @@ async fn example(plane: &ControlPlane, operator: Operator, sample: Value) -> opk
     Ok(())
 }
 
-#[opkit::test]
-async fn the_robot_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
-    let robot = json!({
-        "apiVersion": "robot.opkit.dev/v1", "kind": "Robot", "metadata": {"name": "deployed"},
-        "spec": {"image": "nginx:1.27", "replicas": 1},
-    });
-    example(&plane, robot_operator::operator(), robot).await
+/// Returns an object of an example's kind.
+fn sample(api_version: &str, kind: &str, spec: Value) -> Option<Value> {
+    Some(json!({
+        "apiVersion": api_version, "kind": kind, "metadata": {"name": "deployed"}, "spec": spec,
+    }))
 }
 
 #[opkit::test]
+async fn the_robot_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let spec = json!({"image": "nginx:1.27", "replicas": 1});
+    let robot = sample("robot.opkit.dev/v1", "Robot", spec);
+    example(&plane, || robot_operator::operator().namespaced(), robot).await
+}
+
+/// Limited to the namespace of the test: its webhooks must not be called by other tests.
+#[opkit::test]
 async fn the_shop_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
-    let shop = json!({
-        "apiVersion": "shop.opkit.dev/v1", "kind": "Shop", "metadata": {"name": "deployed"},
-        "spec": {"image": "nginx:1.27", "replicas": 2, "configMap": "settings"},
-    });
-    example(&plane, shop_operator::operator(), shop).await
+    let spec = json!({"image": "nginx:1.27", "replicas": 2, "configMap": "settings"});
+    let shop = sample("shop.opkit.dev/v1", "Shop", spec);
+    example(&plane, || shop_operator::operator().namespaced(), shop).await
+}
+
+#[opkit::test]
+async fn the_bucket_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let bucket = sample("bucket.opkit.dev/v1", "Bucket", json!({"quotaGib": 20}));
+    example(&plane, || bucket_operator::operator().namespaced(), bucket).await
+}
+
+#[opkit::test]
+async fn the_catalog_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let product = sample("catalog.opkit.dev/v1", "Product", json!({"price": 350}));
+    example(
+        &plane,
+        || catalog_operator::operator().namespaced(),
+        product,
+    )
+    .await
+}
+
+#[opkit::test]
+async fn the_database_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let spec = json!({"engine": "postgres", "version": "17", "replicas": 1, "storage": "1Gi"});
+    let database = sample("db.example.com/v1", "Database", spec);
+    example(
+        &plane,
+        || database_operator::operator().namespaced(),
+        database,
+    )
+    .await
+}
+
+#[opkit::test]
+async fn the_demo_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let spec = json!({"size": 3, "type": "small", "configMapName": "deployed"});
+    let demo = sample("demo.opkit.dev/v1", "Demo", spec);
+    example(&plane, || demo_operator::operator().namespaced(), demo).await
+}
+
+#[opkit::test]
+async fn the_namespace_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    example(&plane, namespace_operator::operator, None).await
+}
+
+#[opkit::test]
+async fn the_secret_operator_is_deployed(plane: ControlPlane) -> opkit::Result {
+    let spec = json!({"from": {"namespace": plane.namespace(), "name": "none"}});
+    let copy = sample("secret.opkit.dev/v1", "SecretCopy", spec);
+    example(&plane, secret_operator::operator, copy).await
 }
 
 /// The Role in its own namespace is enough for an operator of one namespace.
