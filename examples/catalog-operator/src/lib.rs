@@ -56,17 +56,20 @@ pub fn operator() -> Operator {
 /// the server.
 pub fn operator_with(warehouse: Warehouse, address: watch::Sender<Option<SocketAddr>>) -> Operator {
     let (trigger, requests) = trigger("catalog server");
+    let app = move |flags: Flags| async move {
+        Ok::<_, Error>(App {
+            warehouse,
+            catalog_bind_address: flags.catalog_bind_address,
+        })
+    };
     Operator::new("catalog-operator")
         .crd::<Product>()
         // Cached for the server only. The products are cached for the controller.
         .kinds::<(Service,)>()
         .args::<Flags>()
-        .state(|flags: Flags| async move {
-            Ok::<_, Error>(App {
-                warehouse,
-                catalog_bind_address: flags.catalog_bind_address,
-            })
-        })
+        .state(app.clone())
+        // The state writes nowhere else, so a plan can use the same one.
+        .state_for_plan(app)
         .controller(Controller::new(reconcile).triggered_by(requests))
         .runnable(CatalogServer { trigger, address })
         .leader_election("catalog-operator.opkit.dev")
