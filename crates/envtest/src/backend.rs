@@ -2,7 +2,7 @@
 //! between them that a test can observe.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -242,6 +242,14 @@ impl Backend {
         match self {
             Self::Embedded(server) => server.unmodelled(),
             Self::Binaries(_) | Self::Cluster => Vec::new(),
+        }
+    }
+
+    /// Returns the path of the server's audit log, if there is one.
+    pub(crate) fn audit_log(&self) -> Option<PathBuf> {
+        match self {
+            Self::Binaries(plane) => Some(plane.audit_log()),
+            Self::Embedded(_) | Self::Cluster => None,
         }
     }
 

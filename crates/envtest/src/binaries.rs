@@ -166,6 +166,8 @@ impl Binaries {
             self.watchdog
                 .write(arguments::AUTHORIZATION, authorization)?;
         }
+        self.watchdog
+            .write(arguments::AUDIT_POLICY, arguments::AUDITED)?;
         let has_shards = self.assets.has_shards();
         let arguments = arguments::apiserver(directory, self.ports, has_shards, webhooks.is_some());
         self.watchdog
@@ -263,6 +265,11 @@ impl Binaries {
             &self.token,
             namespace,
         )
+    }
+
+    /// Returns the path of the audit log of kube-apiserver.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        arguments::audit_log(self.watchdog.directory())
     }
 
     /// Reports whether lists and watches can select a shard.

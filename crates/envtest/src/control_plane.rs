@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fmt};
@@ -213,6 +213,15 @@ impl ControlPlane {
     #[must_use]
     pub fn kubectl(&self) -> Option<&Path> {
         self.inner.backend.kubectl()
+    }
+
+    /// Returns the path of the audit log in which the server counts what really arrives: one event
+    /// of `audit.k8s.io/v1` on each line, for each create, update, patch and deletion by any
+    /// client. Events have metadata only; those of deletions also have the options of the deletion.
+    /// `None` unless the control plane is [real binaries](ControlPlane::binaries).
+    #[must_use]
+    pub fn audit_log(&self) -> Option<PathBuf> {
+        self.inner.backend.audit_log()
     }
 
     /// Returns a client of this control plane, whose default namespace is the test's.

@@ -2,12 +2,32 @@
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the file that configures the authentication webhook.
 pub(crate) const AUTHENTICATION: &str = "authentication.yaml";
 /// Name of the file that configures the authorization webhook.
 pub(crate) const AUTHORIZATION: &str = "authorization.yaml";
+
+/// Name of the file with the audit policy.
+pub(crate) const AUDIT_POLICY: &str = "audit.yaml";
+/// Audit policy of kube-apiserver: one event for each write, and the body of a deletion, which is
+/// where its options are. Reviews, which store nothing, are left out.
+pub(crate) const AUDITED: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: None
+  resources: [{group: authentication.k8s.io}, {group: authorization.k8s.io}]
+- level: Request
+  verbs: [delete, deletecollection]
+- level: Metadata
+  verbs: [create, update, patch]
+- level: None
+";
+/// Name of the audit log.
+const AUDIT_LOG: &str = "audit.log";
 
 /// Ports that the processes listen on.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +97,8 @@ pub(crate) fn apiserver(
         format!("--service-account-signing-key-file={}", file("sa.key")),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         format!("--token-auth-file={}", file("tokens.csv")),
+        format!("--audit-policy-file={}", file(AUDIT_POLICY)),
+        format!("--audit-log-path={}", audit_log(directory).display()),
         format!(
             "--authorization-mode={}",
             if webhooks { "RBAC,Webhook" } else { "RBAC" }
@@ -132,8 +154,13 @@ pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace:
 
 /// Returns the path of the file that the server writes when it starts. The file contains the
 /// certificates of the server and of its certificate authority.
-pub(crate) fn authority(directory: &Path) -> std::path::PathBuf {
+pub(crate) fn authority(directory: &Path) -> PathBuf {
     directory.join("certs/apiserver.crt")
+}
+
+/// Returns the path of the audit log, to which the server appends a JSON object for each write.
+pub(crate) fn audit_log(directory: &Path) -> PathBuf {
+    directory.join(AUDIT_LOG)
 }
 
 fn local(scheme: &str, port: u16) -> String {

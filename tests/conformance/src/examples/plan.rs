@@ -2,12 +2,18 @@
 //! nothing is written before.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use catalog_operator::ProductSpec;
 use database_operator::{Database, DatabaseSpec, Engine};
 use demo_operator::{Demo, DemoSpec};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ResourceQuota, Secret};
+use kube::client::Body;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use opkit::client::Exchange;
 use opkit::operator::{OperatorPlan, PlannedEffect};
@@ -27,20 +33,73 @@ type Objects = BTreeMap<String, Value>;
 /// Annotation that the Deployment controller sets.
 const REVISION: &str = "[\"deployment.kubernetes.io/revision\"]";
 
-/// Plans an operator as a user does, and checks that each write is a dry run.
+/// Plans an operator as a user does, and checks that each write is a dry run: on its way to the
+/// server and, if the server has an audit log, in the server.
 async fn plan(plane: &ControlPlane, operator: Operator) -> opkit::Result<OperatorPlan> {
     let mut options = RunOptions::default();
     options.namespaces = vec![plane.namespace().to_owned()];
     let wire = Seam::new();
-    let client = wire.wrap(plane.client());
+    let (agent, client) = with_own_agent(plane.client());
+    let client = wire.wrap(client);
     let plan = operator.plan(client, options, CancellationToken::new());
     let plan = plan.await?;
+    let mut writes = 0;
     for exchange in wire.exchanges() {
         assert!(changes_nothing(&exchange), "{exchange} {exchange:?}");
+        let info = &exchange.info;
+        let is_read = matches!(info.verb.as_ref(), "get" | "list" | "watch");
+        let is_review = info.group == "authorization.k8s.io";
+        writes += usize::from(!is_read && !is_review);
+    }
+    if let Some(log) = plane.audit_log() {
+        for event in audited(&log, &agent, writes).await? {
+            let uri = event["requestURI"].as_str().unwrap_or_default();
+            let is_dry = match event["verb"].as_str() {
+                Some("delete") => event["requestObject"]["dryRun"] == json!(["All"]),
+                _ => uri.contains("dryRun=All"),
+            };
+            assert!(is_dry, "{event}");
+        }
     }
     assert_eq!(plan.failures, []);
     assert!(!plan.is_unfinished);
     Ok(plan)
+}
+
+/// Returns a client whose requests have a user agent that no other client has.
+fn with_own_agent(client: kube::Client) -> (String, kube::Client) {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let agent = format!("plan-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let namespace = client.default_namespace().to_owned();
+    let header = HeaderValue::try_from(&agent).unwrap();
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        request.headers_mut().insert(USER_AGENT, header.clone());
+        let client = client.clone();
+        async move { client.send(request).await }
+    });
+    (agent, kube::Client::new(service, namespace))
+}
+
+/// Returns the writes of a client in an audit log, which has `number` of them once the server has
+/// written all.
+async fn audited(log: &Path, agent: &str, number: usize) -> opkit::Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for _ in 0..600 {
+        let text = std::fs::read_to_string(log)?;
+        // The last line may not be complete yet.
+        let events = text
+            .lines()
+            .map_while(|line| serde_json::from_str(line).ok());
+        found = events
+            .filter(|event: &Value| event["userAgent"] == agent)
+            .collect();
+        if found.len() >= number {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(found.len(), number, "{found:?}");
+    Ok(found)
 }
 
 /// Reports whether a request is a read, a review or a dry run.
@@ -478,6 +537,25 @@ async fn a_plan_of_the_database_operator_is_what_it_does(plane: ControlPlane) ->
     );
     merge::<Database>(&plane, "one", json!({"metadata": {"finalizers": null}})).await?;
     plane.delete::<Database>("one").await
+}
+
+/// The operator writes only a status, which no plan shows.
+#[opkit::test]
+async fn a_plan_of_the_catalog_operator_is_empty(plane: ControlPlane) -> opkit::Result {
+    plane.install(&catalog_operator::operator()).await?;
+    plane
+        .apply(Product::new("tea", ProductSpec { price: 350 }))
+        .await?;
+    let plan = plan(&plane, catalog_operator::operator()).await?;
+    assert_eq!((lines(&plan), plan.refused), (Vec::new(), None));
+    let reconciled = &plan.reconciled[0];
+    assert_eq!(
+        (reconciled.plural.as_str(), reconciled.objects),
+        ("products", 1)
+    );
+    let product: Product = plane.get("tea").await?.unwrap();
+    assert!(product.status.is_none(), "nothing is written");
+    Ok(())
 }
 
 #[opkit::test]
