@@ -32,7 +32,8 @@ pub(crate) struct PlanArgs {
     /// Show only the objects that `deploy` applies, and do not run the operator
     #[arg(long)]
     cluster_only: bool,
-    /// Exit 2 if there are changes, and 1 if the operator did not reconcile all objects
+    /// Exit 2 if there are changes, and 1 if the operator did not reconcile all objects; an
+    /// operator whose CRD is one of the changes need not
     #[arg(long)]
     exit_code: bool,
     /// Print the result for a script
@@ -47,6 +48,9 @@ struct Planned {
     /// `None` if the operator was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     operator: Option<OperatorPlan>,
+    /// What the plan of the operator cannot show before the deployment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl Planned {
@@ -55,11 +59,15 @@ impl Planned {
         !self.cluster.changes.is_empty() || operator.is_some_and(|it| !it.changes.is_empty())
     }
 
-    /// Reports whether the operator has reconciled all objects, and was asked to.
+    /// Reports whether the operator has reconciled all objects, if it was asked to. An operator
+    /// that is not run because the deployment adds a CRD or a version counts as complete: that is a
+    /// change, which is listed.
     fn is_complete(&self) -> bool {
-        self.operator
-            .as_ref()
-            .is_none_or(|it| it.refused.is_none() && it.failures.is_empty() && !it.is_unfinished)
+        let is_expected = operator::missing_version(&self.cluster).is_some();
+        self.operator.as_ref().is_none_or(|it| {
+            let is_run = it.refused.is_none() || is_expected;
+            is_run && it.failures.is_empty() && !it.is_unfinished
+        })
     }
 }
 
@@ -80,13 +88,21 @@ impl PlanArgs {
             true => None,
             false => Some(operator::plan(self, &built, &plan).await?),
         };
+        let is_run = operator.as_ref().is_some_and(|it| it.refused.is_none());
         let planned = Planned {
+            notes: match is_run {
+                true => operator::notes(&plan),
+                false => Vec::new(),
+            },
             cluster: plan,
             operator,
         };
         match (self.output, &planned.operator) {
             (Some(format), _) => print(format, &planned)?,
-            (None, Some(operator)) => output::write(&text::operator(operator)),
+            (None, Some(operator)) => {
+                output::write(&text::operator(operator));
+                output::write(&text::notes(&planned.notes));
+            }
             (None, None) => {}
         }
         match (self.exit_code, planned.is_complete(), planned.has_changes()) {

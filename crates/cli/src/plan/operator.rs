@@ -49,7 +49,7 @@ pub(super) async fn plan(
 
 /// Returns why the operator cannot read its objects before the deployment, or `None` if it can: the
 /// cluster does not have a CRD, or a version of it.
-fn missing_version(cluster: &Plan) -> Option<String> {
+pub(super) fn missing_version(cluster: &Plan) -> Option<String> {
     let missing = |change: &ObjectChange| {
         if change.object.kind != "CustomResourceDefinition" {
             return None;
@@ -69,4 +69,26 @@ fn missing_version(cluster: &Plan) -> Option<String> {
     };
     let reason = cluster.changes.iter().find_map(missing)?;
     Some(format!("{reason}; `opkit install` adds it"))
+}
+
+/// Returns a note for each CRD to which the deployment adds fields: the operator has reconciled
+/// with the schema of the cluster.
+pub(super) fn notes(cluster: &Plan) -> Vec<String> {
+    let adds_fields = |crd: &ObjectChange| {
+        crd.fields.iter().any(|field| {
+            let (parent, name) = field.path.rsplit_once('.').unwrap_or_default();
+            let is_field = parent.ends_with(".properties") || name == "properties";
+            field.before.is_none() && parent.contains(".schema.openAPIV3Schema") && is_field
+        })
+    };
+    let changes = cluster.changes.iter();
+    let crds = changes.filter(|it| it.object.kind == "CustomResourceDefinition");
+    crds.filter(|crd| adds_fields(crd))
+        .map(|crd| {
+            let name = &crd.object.name;
+            format!(
+                "{name} gets new fields, which the server does not store yet: the operator was run without them"
+            )
+        })
+        .collect()
 }

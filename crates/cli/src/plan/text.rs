@@ -74,6 +74,14 @@ pub(super) fn operator(plan: &OperatorPlan) -> String {
     text
 }
 
+/// Returns the notes, one on each line.
+pub(super) fn notes(notes: &[String]) -> String {
+    let lines = notes.iter();
+    lines
+        .map(|it| format!("   note: {}\n", plain(it)))
+        .collect()
+}
+
 fn written(change: &PlannedObject) -> Row {
     let reconciled: Vec<String> = change.reconciled.iter().map(ToString::to_string).collect();
     let mut notes = Vec::new();

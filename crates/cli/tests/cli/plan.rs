@@ -63,8 +63,8 @@ operator  not run: the cluster does not have the CRD robots.op.opkit.dev yet; `o
     let code = |arguments: &[&str]| place.opkit(arguments).status.code();
     assert_eq!(
         code(&["plan", "--exit-code"]),
-        Some(1),
-        "it is not complete"
+        Some(2),
+        "that the operator is not run follows from the changes"
     );
     let only = ["plan", "--cluster-only", "--exit-code"];
     assert_eq!(code(&only), Some(2));
@@ -119,6 +119,34 @@ cluster   1 change
                                BREAKS  v1  .size  maximum  maximum decreased: 100 -> 50
 ";
     assert_eq!(place.stdout(&["plan", "--cluster-only"]), expected);
+    assert!(!place.stdout(&["plan"]).contains("note:"));
+}
+
+#[tokio::test]
+async fn the_new_fields_of_a_crd_are_noted() {
+    let cluster = Cluster::start().await;
+    let place = &cluster.place;
+    place.stdout(&["deploy"]);
+    let mut with_field = model("1.0.0");
+    for it in &mut with_field.objects {
+        let schema = "/spec/versions/0/schema/openAPIV3Schema";
+        if let Some(schema) = it.object.pointer_mut(schema) {
+            *schema = json!({"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"arms": {"type": "integer"}}},
+            }});
+        }
+    }
+    place.print(&with_field);
+    let note = "robots.op.opkit.dev gets new fields, which the server does not store yet: the operator was run without them";
+    let printed = place.stdout(&["plan"]);
+    assert!(
+        printed.ends_with(&format!("   note: {note}\n")),
+        "{printed}"
+    );
+    let printed = json(&place.stdout(&["plan", "--output", "json"]));
+    assert_eq!(printed["notes"], json!([note]));
+    place.stdout(&["deploy"]);
+    assert!(!place.stdout(&["plan"]).contains("note:"));
 }
 
 #[tokio::test]
@@ -228,19 +256,31 @@ async fn the_server_stores_no_write_of_a_plan() {
     let place = &cluster.place;
     let log = place.root.path().join("audit.log");
     let read = || fs::read_to_string(&log).unwrap_or_default();
-    let requests = |text: &str| text.lines().filter(|line| line.contains("dryRun")).count();
+    // The log is written in the order of the requests, after the responses.
+    let mut number = 0;
+    let mut complete = async || {
+        number += 1;
+        let name = format!("/api/v1/namespaces/barrier-{number}");
+        let barrier = http::Request::get(&name).body(Vec::new()).unwrap();
+        assert!(cluster.client.request_text(barrier).await.is_err());
+        wait(|| read().contains(&name));
+        read()
+    };
+    let dry = |text: &str| text.lines().filter(|it| it.contains("dryRun")).count();
     place.print(&first());
     place.stdout(&["plan"]);
-    wait(|| requests(&read()) >= 2);
-    assert_eq!(stored_writes(&read()), [""; 0]);
+    let planned = complete().await;
+    assert!(dry(&planned) >= 2);
+    assert_eq!(stored_writes(&planned), [""; 0]);
 
     place.stdout(&["deploy"]);
-    wait(|| stored_writes(&read()).len() >= 6);
-    let before = stored_writes(&read()).len();
+    // Six objects, the inventory before and after them, and the revision.
+    wait(|| stored_writes(&read()).len() >= 9);
+    let deployed = complete().await;
+    assert_eq!(stored_writes(&deployed).len(), 9);
     place.print(&second());
-    let seen = requests(&read());
     assert!(place.stdout(&["plan"]).contains("   - service/op-metrics"));
-    // The deletion is the last request.
-    wait(|| requests(&read()) > seen && read().contains("services/op-metrics"));
-    assert_eq!(stored_writes(&read()).len(), before);
+    wait(|| dry(&read()) > dry(&deployed) && read().contains("services/op-metrics"));
+    let planned = complete().await;
+    assert_eq!(stored_writes(&planned).len(), 9);
 }
