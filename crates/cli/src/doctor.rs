@@ -41,8 +41,8 @@ impl DoctorArgs {
         // Standard output has only the report.
         let printer = Printer::new(true);
         let cluster = self.cluster.connect().await?;
-        let built = self.operator.build(&self.render.arguments, &printer);
-        let manifests = manifests(&built.await?, &self.render)?;
+        let built = self.operator.build_for(&self.render, &printer).await?;
+        let manifests = manifests(&built, &self.render)?;
         let doctor = Doctor::new(cluster.client.clone());
         let mut facts = doctor.read(manifests).await?;
         if let Some(context) = &cluster.context {

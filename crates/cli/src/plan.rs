@@ -77,8 +77,7 @@ impl PlanArgs {
         let printer = Printer::new(true);
         let cluster = self.cluster.connect().await?;
         show(&cluster, &printer).await?;
-        let built = self.operator.build(&self.render.arguments, &printer);
-        let built = built.await?;
+        let built = self.operator.build_for(&self.render, &printer).await?;
         let release = release(&built, &self.render, is_local(&cluster))?;
         let plan = Deployer::new(cluster.client.clone()).plan(&release).await?;
         if self.output.is_none() {

@@ -6,7 +6,7 @@ use opkit_manifests::{Part, Settings};
 use serde_json::{Value, json};
 
 use super::cluster::show;
-use super::operator::{OperatorArgs, is_for_script};
+use super::operator::{DescriptionArgs, OperatorArgs, is_for_script};
 use super::progress::Printer;
 use super::{OutputFormat, print};
 use crate::connection::ClusterArgs;
@@ -18,6 +18,15 @@ Examples:
   opkit install
   opkit install --package robot-operator --context staging --dry-run")]
 pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    crds: OwnCrdArgs,
+    #[command(flatten)]
+    descriptions: DescriptionArgs,
+}
+
+/// CRDs of an operator, the cluster, and the output.
+#[derive(Debug, clap::Args)]
+struct OwnCrdArgs {
     #[command(flatten)]
     operator: OperatorArgs,
     #[command(flatten)]
@@ -42,7 +51,7 @@ Examples:
   opkit uninstall --force    # deletes all robots, too")]
 pub(crate) struct UninstallArgs {
     #[command(flatten)]
-    install: InstallArgs,
+    crds: OwnCrdArgs,
     /// Delete the CRDs even if objects of their kinds exist; the objects are deleted with them
     #[arg(long)]
     force: bool,
@@ -50,31 +59,44 @@ pub(crate) struct UninstallArgs {
 
 impl InstallArgs {
     pub(crate) async fn run(&self) -> Result<()> {
-        let printer = Printer::new(is_for_script(self.output));
-        let (deployer, crds) = self.prepare(&printer).await?;
+        let printer = Printer::new(is_for_script(self.crds.output));
+        let (deployer, crds) = self
+            .crds
+            .prepare(Some(&self.descriptions), &printer)
+            .await?;
         let changes = deployer
             .install(&crds, &mut |progress| printer.show(&progress))
             .await?;
-        if let Some(format) = self.output {
+        if let Some(format) = self.crds.output {
             let crds = changes.iter();
             let crds: Vec<_> = crds
                 .map(|(name, change)| json!({"name": name, "change": change}))
                 .collect();
-            return print(format, &json!({"crds": crds, "dryRun": self.dry_run}));
+            return print(format, &json!({"crds": crds, "dryRun": self.crds.dry_run}));
         }
         let changed = changes
             .iter()
             .filter(|(_, change)| *change != Change::Unchanged);
         let (changed, all) = (changed.count(), changes.len());
-        let dry = if self.dry_run { " (dry run)" } else { "" };
+        let dry = if self.crds.dry_run { " (dry run)" } else { "" };
         printer.end(&format!("installed {all} CRDs, {changed} changed{dry}"));
         Ok(())
     }
+}
 
-    async fn prepare(&self, printer: &Printer) -> Result<(Deployer, Vec<Value>)> {
+impl OwnCrdArgs {
+    /// Connects to the cluster, and returns the CRDs for it.
+    async fn prepare(
+        &self,
+        descriptions: Option<&DescriptionArgs>,
+        printer: &Printer,
+    ) -> Result<(Deployer, Vec<Value>)> {
         let cluster = self.cluster.connect().await?;
         show(&cluster, printer).await?;
-        let built = self.operator.build(&[], printer).await?;
+        let mut built = self.operator.build(&[], printer).await?;
+        if let Some(descriptions) = descriptions {
+            descriptions.apply(&mut built.model);
+        }
         built.check()?;
         let package = built.package.as_ref();
         let declared = package.and_then(|package| package.settings.namespace.clone());
@@ -89,19 +111,15 @@ impl InstallArgs {
 
 impl UninstallArgs {
     pub(crate) async fn run(&self) -> Result<()> {
-        let printer = Printer::new(is_for_script(self.install.output));
-        let (deployer, crds) = self.install.prepare(&printer).await?;
+        let printer = Printer::new(is_for_script(self.crds.output));
+        let (deployer, crds) = self.crds.prepare(None, &printer).await?;
         let removed = deployer
             .uninstall(&crds, self.force, &mut |progress| printer.show(&progress))
             .await?;
-        if let Some(format) = self.install.output {
+        if let Some(format) = self.crds.output {
             return print(format, &removed);
         }
-        let dry = if self.install.dry_run {
-            " (dry run)"
-        } else {
-            ""
-        };
+        let dry = if self.crds.dry_run { " (dry run)" } else { "" };
         printer.end(&format!("deleted {} CRDs{dry}", removed.deleted.len()));
         Ok(())
     }

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use opkit_crds::cut_descriptions;
-use opkit_manifests::{HEADER, ManifestFile, Part, Settings, files, kustomize, yaml};
+use opkit_manifests::{HEADER, ManifestFile, Settings, files, kustomize, yaml};
 use serde_json::json;
 
 use super::operator::{BuiltOperator, OperatorArgs, RenderArgs};
@@ -37,10 +36,6 @@ pub(crate) struct ManifestsArgs {
     /// Write nothing; exit 1 if a file in the directory differs, and name it
     #[arg(long, requires = "out")]
     check: bool,
-    /// Cut each description in the CRDs after the last sentence that fits into N characters; 0
-    /// leaves out the descriptions
-    #[arg(long, value_name = "N")]
-    max_description: Option<usize>,
     /// Print all objects as one document [default: YAML, one document for each object]
     #[arg(long, short, value_name = "FORMAT", conflicts_with = "out")]
     output: Option<OutputFormat>,
@@ -49,16 +44,7 @@ pub(crate) struct ManifestsArgs {
 impl ManifestsArgs {
     pub(crate) async fn run(&self) -> Result<()> {
         let printer = Printer::new(true);
-        let mut built = self
-            .operator
-            .build(&self.render.arguments, &printer)
-            .await?;
-        if let Some(max) = self.max_description {
-            let objects = built.model.objects.iter_mut();
-            for crd in objects.filter(|it| it.part == Part::Crd) {
-                cut_descriptions(&mut crd.object, max);
-            }
-        }
+        let built = self.operator.build_for(&self.render, &printer).await?;
         let settings = built.settings(&self.render)?;
         let chosen = settings.image.clone().unwrap_or_default();
         if !image::has_registry(&chosen) {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use opkit_manifests::{Model, Settings};
+use opkit_crds::cut_descriptions;
+use opkit_manifests::{Model, Part, Settings};
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -46,9 +47,33 @@ pub(crate) struct RenderArgs {
     /// Objects that not every cluster can use, separated by commas
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) with: Vec<Extra>,
+    #[command(flatten)]
+    pub(crate) descriptions: DescriptionArgs,
     /// Flags of the operator in the cluster, such as --log-level=debug
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<OsString>,
+}
+
+/// Length of the descriptions in CRDs.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DescriptionArgs {
+    /// Cut each description in the CRDs after the last sentence that fits into N characters; 0
+    /// leaves out the descriptions
+    #[arg(long, value_name = "N")]
+    max_description: Option<usize>,
+}
+
+impl DescriptionArgs {
+    /// Cuts the descriptions in the CRDs of an operator.
+    pub(crate) fn apply(&self, model: &mut Model) {
+        let Some(max) = self.max_description else {
+            return;
+        };
+        let objects = model.objects.iter_mut();
+        for crd in objects.filter(|it| it.part == Part::Crd) {
+            cut_descriptions(&mut crd.object, max);
+        }
+    }
 }
 
 /// Objects that are printed on request.
@@ -105,6 +130,17 @@ impl OperatorArgs {
             executable,
             model,
         })
+    }
+
+    /// Builds the operator for the settings of its manifests, and reads its model.
+    pub(crate) async fn build_for(
+        &self,
+        render: &RenderArgs,
+        printer: &Printer,
+    ) -> Result<BuiltOperator> {
+        let mut built = self.build(&render.arguments, printer).await?;
+        render.descriptions.apply(&mut built.model);
+        Ok(built)
     }
 
     /// Returns the name and the namespace of the operator without building it: those of its

@@ -29,7 +29,9 @@ pub(crate) struct DeployArgs {
     /// Go back to a revision [default: the one before the current one]; the operator is not built
     #[arg(
         long, value_name = "REVISION", num_args = 0..=1, require_equals = true,
-        conflicts_with_all = ["image", "replicas", "role_name", "with", "arguments"],
+        conflicts_with_all = [
+            "image", "replicas", "role_name", "with", "max_description", "arguments",
+        ],
     )]
     rollback: Option<Option<u64>>,
     /// Name of the operator to roll back, if it is not that of its package
@@ -95,7 +97,7 @@ impl DeployArgs {
                     .await
             }
             None => {
-                let built = self.operator.build(&self.render.arguments, &printer);
+                let built = self.operator.build_for(&self.render, &printer);
                 let release = release(&built.await?, &self.render, is_local(&cluster))?;
                 deployer.deploy(&release, &mut report).await
             }

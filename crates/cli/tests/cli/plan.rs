@@ -1,5 +1,7 @@
 //! `opkit plan`, with a binary that prints a model, against a control plane in another process.
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
 use opkit_manifests::{Model, Part};
 use serde_json::{Value, json};
 
@@ -120,6 +122,36 @@ cluster   1 change
 ";
     assert_eq!(place.stdout(&["plan", "--cluster-only"]), expected);
     assert!(!place.stdout(&["plan"]).contains("note:"));
+}
+
+#[tokio::test]
+async fn long_descriptions_are_deployed_as_they_are_planned() {
+    let cluster = Cluster::start().await;
+    let place = &cluster.place;
+    let mut long = model("1.0.0");
+    for it in &mut long.objects {
+        let schema = "/spec/versions/0/schema/openAPIV3Schema";
+        if let Some(schema) = it.object.pointer_mut(schema) {
+            let description = format!("A robot. {}", "It walks. ".repeat(50));
+            *schema = json!({"type": "object", "description": description});
+        }
+    }
+    place.print(&long);
+    let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    let description = async || {
+        let crd = crds.get("robots.op.opkit.dev").await.unwrap();
+        let schema = crd.spec.versions[0].schema.clone().unwrap();
+        schema.open_api_v3_schema.unwrap().description
+    };
+    place.stdout(&["install", "--max-description", "0"]);
+    assert_eq!(description().await, None);
+    place.stdout(&["deploy", "--max-description", "10"]);
+    assert_eq!(description().await.as_deref(), Some("A robot."));
+    let nothing = "cluster   no changes\n";
+    let same = ["plan", "--max-description", "10", "--cluster-only"];
+    assert_eq!(place.stdout(&same), nothing);
+    let other = place.stdout(&["plan", "--cluster-only"]);
+    assert!(other.contains("1 change\n   ~ crd/robots"), "{other}");
 }
 
 #[tokio::test]
