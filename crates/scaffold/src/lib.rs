@@ -67,6 +67,8 @@ use source::Source;
 pub struct Outcome {
     /// Changes of files. They are empty if there is nothing to do.
     pub changes: Changes,
+    /// What a person must do, such as a breaking change with what to write instead.
+    pub by_hand: Vec<String>,
     /// Next step for the user.
     pub next: Option<String>,
 }
@@ -75,6 +77,7 @@ impl Outcome {
     fn new(before: &Tree, after: &Tree) -> Self {
         Self {
             changes: before.changes_to(after),
+            by_hand: Vec::new(),
             next: None,
         }
     }

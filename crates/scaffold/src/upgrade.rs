@@ -1,5 +1,6 @@
 //! `opkit upgrade`: moves a project to another version or source of opkit.
 
+mod breaking;
 mod entry;
 
 use crate::dependency::Dependency;
@@ -22,15 +23,29 @@ pub struct Upgrade {
     pub version: String,
     /// Source to move to; `None` keeps the source of the project.
     pub to: Option<Dependency>,
+    /// Version of opkit in the project's `Cargo.lock`, if it is known.
+    pub locked: Option<String>,
 }
 
 impl Upgrade {
-    /// Returns the changes of a project.
+    /// Returns the version of opkit in the text of a `Cargo.lock`.
+    pub fn locked_version(lock: &str) -> Option<String> {
+        let mut lines = lock.lines().skip_while(|line| *line != "name = \"opkit\"");
+        let version = lines.nth(1)?.strip_prefix("version = \"")?;
+        version.strip_suffix('"').map(str::to_owned)
+    }
+
+    /// Returns the changes of a project, and the breaking changes of opkit since the version that
+    /// it uses.
     ///
     /// # Errors
     /// If the project does not depend on opkit in its own `Cargo.toml`, or an entry cannot be
     /// edited.
     pub fn apply(&self, tree: &Tree) -> Result<Outcome> {
+        self.apply_with(tree, breaking::CHANGELOG)
+    }
+
+    fn apply_with(&self, tree: &Tree, changelog: &str) -> Result<Outcome> {
         let manifest = Manifest::of(tree)?;
         let old = Dependency::of_manifest(tree)?;
         let new = match (&self.to, &old) {
@@ -55,12 +70,36 @@ impl Upgrade {
             after.insert(TYPES_MANIFEST, text);
         }
         let kept = regenerate(&mut after, &manifest, &old, &new);
-        let mut next = "cargo update -p opkit && cargo test; breaking changes, and what to write instead, are in the CHANGELOG.md of opkit".to_owned();
+        let mut outcome = Outcome::new(tree, &after);
+        let used = match (&self.locked, &old) {
+            (Some(locked), _) => Some(locked.as_str()),
+            (None, Dependency::Version(requirement)) => Some(requirement.as_str()),
+            (None, _) => None,
+        };
+        // The version may move although the requirement allows it already.
+        let is_older = |used: &str| breaking::numbers(used) < breaking::numbers(&self.version);
+        if outcome.changes.is_empty() && !self.locked.as_deref().is_some_and(is_older) {
+            return Ok(outcome);
+        }
+        if let Some(used) = used {
+            outcome.by_hand = breaking::between(changelog, used, &self.version);
+        }
+        let mut next = "cargo update -p opkit && cargo test".to_owned();
+        match used {
+            Some(_) if outcome.by_hand.is_empty() => {}
+            Some(used) => {
+                next += &format!("; the breaking changes since {used} are listed above");
+            }
+            None => {
+                next += "; breaking changes, and what to write instead, are in the CHANGELOG.md of opkit";
+            }
+        }
         if !kept.is_empty() {
             let files = kept.join(", ");
             next += &format!("; edited by hand, so compare with `opkit add`: {files}");
         }
-        Ok(Outcome::new(tree, &after).with_next(next))
+        outcome.next = Some(next);
+        Ok(outcome)
     }
 }
 

@@ -65,11 +65,12 @@ pub(super) fn changed(outcome: &Outcome, output: Output) -> Result<()> {
     if output == Output::Json {
         return json(outcome, outcome.next.as_deref(), None);
     }
-    if outcome.changes.is_empty() {
-        write("nothing to do\n");
-        return Ok(());
-    }
     let mut text = String::new();
+    match (outcome.changes.is_empty(), &outcome.next) {
+        (false, _) => {}
+        (true, None) => text += "nothing to do\n",
+        (true, Some(_)) => text += "no file changes\n",
+    }
     for change in outcome.changes.iter() {
         match (&change.before, &change.after) {
             (None, _) => text += &format!("+ {} ({} lines)\n", change.path, lines(change)),
@@ -81,6 +82,9 @@ pub(super) fn changed(outcome: &Outcome, output: Output) -> Result<()> {
                 }
             }
         }
+    }
+    for task in &outcome.by_hand {
+        text += &format!("  by hand: {task}\n");
     }
     if let Some(next) = &outcome.next {
         text += &format!("  next: {next}\n");
@@ -105,6 +109,9 @@ fn json(outcome: &Outcome, next: Option<&str>, unported: Option<&[String]>) -> R
         "deleted": paths(|it| it.after.is_none()),
         "next": next,
     });
+    if let (false, Some(fields)) = (outcome.by_hand.is_empty(), object.as_object_mut()) {
+        fields.insert("byHand".to_owned(), json!(outcome.by_hand));
+    }
     if let (Some(unported), Some(fields)) = (unported, object.as_object_mut()) {
         fields.insert("port".to_owned(), json!(unported));
     }

@@ -27,9 +27,12 @@ pub(crate) fn run(args: &UpgradeArgs) -> Result<()> {
         Some(choice) => Some(Library::choose(Some(choice), &project()?)?.dependency),
         None => None,
     };
+    // A member of a workspace has none of its own.
+    let lock = std::fs::read_to_string(project()?.join("Cargo.lock"));
     let command = Upgrade {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         to,
+        locked: lock.ok().and_then(|lock| Upgrade::locked_version(&lock)),
     };
     change(&args.change, true, |tree| command.apply(tree))
 }

@@ -299,12 +299,24 @@ fn a_project_moves_to_another_source_of_opkit() {
         "{out}"
     );
     assert!(
-        out.contains("  next: cargo update -p opkit && cargo test;"),
+        out.contains("  next: cargo update -p opkit && cargo test\n"),
         "{out}"
     );
     let (_, out, _) = run(&directory, "upgrade --output json");
     let result: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(result["changed"], serde_json::json!([]));
+
+    // A version that the requirement allows is only in the lock file.
+    let lock = "version = 4\n\n[[package]]\nname = \"opkit\"\nversion = \"0.0.9\"\n";
+    fs::write(directory.join("Cargo.lock"), lock).unwrap();
+    let (code, out, _) = run(&directory, "upgrade");
+    assert_eq!(code, 0);
+    assert!(out.starts_with("no file changes\n  by hand: **"), "{out}");
+    let next = "  next: cargo update -p opkit && cargo test; the breaking changes since 0.0.9 are listed above\n";
+    assert!(out.ends_with(next), "{out}");
+    let (_, out, _) = run(&directory, "upgrade --output json");
+    let result: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(result["byHand"][0].as_str().unwrap().starts_with("**"));
 
     let (code, _, errors) = run(&directory, "upgrade --opkit nowhere");
     assert_eq!(code, 2);

@@ -42,8 +42,7 @@ pub(super) fn check(crd: &Value, findings: &mut Findings) {
 
 fn check_size(crd: &Value, findings: &mut Findings) {
     let bytes = crd.to_string().len();
-    let advice =
-        "cut the descriptions with `--max-description`, or split the kind";
+    let advice = "cut the descriptions with `--max-description`, or split the kind";
     if bytes > ETCD_BYTES_MAX {
         let message = format!("the CRD has {bytes} bytes, more than {ETCD_BYTES_MAX}: {advice}");
         findings.report("etcd-size", ".", message);

@@ -14,25 +14,57 @@ fn project(opkit: &Dependency) -> Tree {
     tree
 }
 
+const CHANGELOG: &str = "\
+# Changelog
+
+## Unreleased
+
+### Breaking
+
+- **cache**: write `Reader` instead of `Lister`. You notice it
+  by a compile error.
+
+### Added
+
+- **cli**: a flag.
+
+## 0.2.0 - 2026-05-01
+
+### Breaking
+
+- **client**: a list has pages.
+- **client**: write `get` instead of `read`.
+
+## 0.1.0
+
+### Breaking
+
+- **opkit**: this is older than the project.
+";
+
 fn upgrade(version: &str, to: Option<Dependency>) -> Upgrade {
     Upgrade {
         version: version.to_owned(),
         to,
+        locked: None,
     }
 }
 
 /// Applies an upgrade twice; the second time changes nothing.
 fn apply(upgrade: &Upgrade, tree: &Tree) -> (String, Tree) {
-    let outcome = upgrade.apply(tree).unwrap();
+    let outcome = upgrade.apply_with(tree, CHANGELOG).unwrap();
     let after = golden::after(tree, &outcome);
-    let again = upgrade.apply(&after).unwrap();
+    let again = upgrade.apply_with(&after, CHANGELOG).unwrap();
     assert!(
         again.changes.is_empty() && again.next.is_none(),
         "{}",
         again.changes.diff()
     );
     let next = outcome.next.unwrap_or_default();
-    (format!("{}next: {next}\n", outcome.changes.diff()), after)
+    let by_hand = outcome.by_hand.iter();
+    let by_hand: String = by_hand.map(|it| format!("by hand: {it}\n")).collect();
+    let diff = outcome.changes.diff();
+    (format!("{diff}{by_hand}next: {next}\n"), after)
 }
 
 #[test]
@@ -50,6 +82,43 @@ fn a_version_follows_the_command() {
             .changes
             .is_empty()
     );
+}
+
+#[test]
+fn a_version_that_the_requirement_allows_has_a_next_step() {
+    let tree = project(&Dependency::Version("0.1".into()));
+    let lock = "version = 4\n\n[[package]]\nname = \"opkit-cache\"\nversion = \"9.0.0\"\n\n\
+                [[package]]\nname = \"opkit\"\nversion = \"0.1.0\"\n";
+    let locked = Upgrade::locked_version(lock);
+    assert_eq!(locked.as_deref(), Some("0.1.0"));
+    assert_eq!(Upgrade::locked_version("version = 4\n"), None);
+    let mut command = upgrade("0.1.9", None);
+    command.locked = locked;
+    let outcome = command.apply_with(&tree, "").unwrap();
+    assert!(outcome.changes.is_empty() && outcome.by_hand.is_empty());
+    let next = "cargo update -p opkit && cargo test";
+    assert_eq!(outcome.next.as_deref(), Some(next));
+    command.locked = Some("0.1.9".to_owned());
+    assert_eq!(command.apply_with(&tree, CHANGELOG).unwrap().next, None);
+}
+
+#[test]
+fn breaking_changes_between_two_versions_are_found() {
+    let between = |old, new| breaking::between(CHANGELOG, old, new);
+    let (cache, list, get) = (
+        "**cache**: write `Reader` instead of `Lister`. You notice it by a compile error.",
+        "**client**: a list has pages.",
+        "**client**: write `get` instead of `read`.",
+    );
+    assert_eq!(between("0.1", "0.3.0"), [cache, list, get]);
+    assert_eq!(between("0.2.0", "0.3.0"), [cache]);
+    assert_eq!(between("0.3.0", "0.3.0"), [""; 0]);
+    assert_eq!(between("0.3.1", "0.3.0"), [""; 0]);
+    assert_eq!(between("*", "0.3.0"), [""; 0]);
+    // The changelog of this repository has the same form.
+    let all = breaking::between(breaking::CHANGELOG, "0.0.0", "999.0.0");
+    assert!(!all.is_empty());
+    assert!(all.iter().all(|it| it.starts_with("**")), "{all:?}");
 }
 
 #[test]

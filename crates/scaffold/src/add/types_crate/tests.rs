@@ -259,6 +259,7 @@ fn an_upgrade_changes_both_manifests() {
     let upgrade = Upgrade {
         version: "0.2.0".into(),
         to: Some(Dependency::Path("../opkit/crates/opkit".into())),
+        locked: None,
     };
     let tree = after(&tree, upgrade.apply(&tree));
     let types = tree.get("types/Cargo.toml").unwrap();
