@@ -1,5 +1,7 @@
 //! [`WebhookContext`]: what a function of a webhook may read.
 
+mod test_objects;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use opkit_cache::Selection;
 use opkit_client::{Client, Kind, ListOptions, Object, ObjectKey, RequestError};
 use opkit_controller::{Error, ReadError};
 
+pub(crate) use self::test_objects::TestObjects;
 use crate::handler::Services;
 
 /// Caches, live reads and state for a function of a webhook. There is no method that writes: a
@@ -81,14 +84,53 @@ impl WebhookContext<()> {
 }
 
 impl<S> WebhookContext<S> {
-    /// Creates a context with a state and no caches, for a test of a function without a server.
-    /// Reads return an error.
+    /// Creates a context with a state, for a test of a function without a server. Its caches have
+    /// the objects that are added with [`with`](Self::with); live reads return an error.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_webhook::*; }
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    /// use opkit::{Admission, AdmissionRequest, Result, WebhookContext};
+    ///
+    /// async fn check(request: AdmissionRequest<Pod>, cx: WebhookContext) -> Result<Admission> {
+    ///     let is_closed = cx.get::<ConfigMap>("closed")?.is_some();
+    ///     Ok(Admission::allowed_if(!is_closed, "the namespace is closed"))
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let mut closed = ConfigMap::default();
+    /// closed.metadata.name = Some("closed".to_owned());
+    /// closed.metadata.namespace = Some("shops".to_owned());
+    /// let cx = WebhookContext::for_test(()).with([closed]);
+    /// let create = || AdmissionRequest::create(Pod::default());
+    /// assert!(!check(create(), cx.clone().in_namespace("shops")).await?.is_allowed());
+    /// assert!(check(create(), cx.in_namespace("games")).await?.is_allowed());
+    /// # opkit::Result::<()>::Ok(()) }).unwrap();
+    /// ```
     pub fn for_test(state: S) -> Self {
         Self {
             services: Arc::default(),
             namespace: None,
             state: Arc::new(state),
         }
+    }
+
+    /// Adds objects of a kind to the caches of a context for a test. A kind that is not added
+    /// cannot be read, as a kind that is not declared.
+    /// Clones of the context read the same objects.
+    #[must_use]
+    pub fn with<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
+        self.services.test_objects.add(objects);
+        self
+    }
+
+    /// Sets the namespace of the request, which reads without a namespace mean, in a context for a
+    /// test.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
+        self
     }
 
     /// Returns an object of a declared kind from the cache, or `None` if the cache does not have
@@ -102,7 +144,7 @@ impl<S> WebhookContext<S> {
         let key = self.key(&kind, key);
         match &self.services.reads {
             Some(reads) => reads.get(key),
-            None => Err(not_cached(kind)),
+            None => (self.services.test_objects.get(&key)).ok_or_else(|| not_cached(kind)),
         }
     }
 
@@ -120,7 +162,11 @@ impl<S> WebhookContext<S> {
         let kind = Kind::of::<K>();
         match &self.services.reads {
             Some(reads) => reads.list(self.selection(&kind, selection)),
-            None => Err(not_cached(kind)),
+            None => {
+                let selection = self.selection(&kind, selection);
+                let found = self.services.test_objects.list(&selection);
+                found.ok_or_else(|| not_cached(kind))
+            }
         }
     }
 
@@ -220,3 +266,6 @@ fn not_cached(kind: Kind) -> ReadError {
         kind: Box::new(kind),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use opkit_controller::{Error, Reads, RunContext};
 
 use crate::admission::endpoint::panic_text;
+use crate::context::TestObjects;
 use crate::metrics::WebhookMetrics;
 
 /// Handler of the requests to one path: a function from the body of a request to the body of the
@@ -64,6 +65,8 @@ impl Call {
 pub(crate) struct Services {
     pub(crate) run: Option<RunContext>,
     pub(crate) reads: Option<Reads>,
+    /// Objects that are read in a test without a server.
+    pub(crate) test_objects: TestObjects,
 }
 
 impl Services {
@@ -72,6 +75,7 @@ impl Services {
         Self {
             reads: Some(run.reads()),
             run: Some(run),
+            test_objects: TestObjects::default(),
         }
     }
 

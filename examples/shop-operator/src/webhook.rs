@@ -91,6 +91,19 @@ mod tests {
         assert!(check(&new(1), None).is_allowed());
     }
 
+    #[tokio::test]
+    async fn a_host_belongs_to_one_shop() -> Result<()> {
+        let mut other = shop(1, "nginx:1.27", "a.example");
+        other.metadata.name = Some("other".to_owned());
+        other.metadata.namespace = Some("shops".to_owned());
+        let cx = WebhookContext::for_test(()).with([other]);
+        let create = |host| AdmissionRequest::create(shop(1, "nginx:1.27", host));
+        let taken = check_host(create("a.example"), cx.clone()).await?;
+        assert_eq!(taken.invalid_fields(), ["spec.host"]);
+        assert!(check_host(create("b.example"), cx).await?.is_allowed());
+        Ok(())
+    }
+
     #[test]
     fn a_tag_that_moves_is_a_warning() {
         let admission = check(&shop(1, "nginx:latest", "a.example"), None);
