@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Item;
 
 use crate::add::{Workshop, function};
 use crate::source::Edits;
-use crate::{Result, items, parse, sources};
+use crate::{Error, Result, Tree, items, parse, sources};
 
 mod api;
 mod controller;
@@ -29,8 +29,12 @@ fn identifiers(tokens: TokenStream, found: &mut Vec<(String, usize, bool)>) {
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Ident(ident) => {
-                let next = tokens.peek();
-                let is_path = matches!(next, Some(TokenTree::Punct(it)) if it.as_char() == ':');
+                // One colon follows the name of a field or of a parameter.
+                let is_path = matches!(
+                    tokens.peek(),
+                    Some(TokenTree::Punct(it))
+                        if it.as_char() == ':' && it.spacing() == Spacing::Joint
+                );
                 found.push((ident.to_string(), ident.span().start().line, is_path));
             }
             TokenTree::Group(group) => identifiers(group.stream(), found),
@@ -120,6 +124,34 @@ fn remove_test(shop: &mut Workshop, module: &str, name: &str) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Refuses to remove a function of a module that is used otherwise than in a call of `operator()`
+/// that was removed, such as in a macro.
+fn refuse_use_of_function(
+    before: &Tree,
+    shop: &Workshop,
+    module: &str,
+    function: &str,
+) -> Result<()> {
+    let module = module.rsplit("::").next().unwrap_or(module);
+    let find = |text: &str| {
+        let mut found = Vec::new();
+        identifiers(text.parse().unwrap_or_default(), &mut found);
+        let pairs = found.iter().zip(found.iter().skip(1));
+        let mut uses = pairs.filter(|((first, _, is_path), (second, _, _))| {
+            *is_path && first == module && second == function
+        });
+        uses.next_back().map(|((_, line, _), _)| *line)
+    };
+    for (path, text) in sources(&shop.tree) {
+        if let Some(line) = find(text) {
+            let line = before.get(path).and_then(find).unwrap_or(line);
+            let reason = format!("`{module}::{function}` is used here: change this first");
+            return Err(Error::source(path, line, reason));
+        }
+    }
+    Ok(())
 }
 
 /// Returns file and line of the first use of a name, or of a path that starts with a module, in the

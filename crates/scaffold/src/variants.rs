@@ -1,8 +1,8 @@
 //! Hand-written projects: each command does what is meant, or refuses and changes nothing.
 
 use crate::{
-    AddApi, AddWebhook, Dependency, Edit, NewProject, Outcome, RemoveApi, RemoveWebhook, Result,
-    Tree,
+    AddApi, AddController, AddWebhook, Dependency, Edit, NewProject, Outcome, RemoveApi,
+    RemoveController, RemoveWebhook, Result, Tree,
 };
 
 mod kinds;
@@ -72,6 +72,23 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
     let removed = run(&added, &remove.apply(&added));
     same(&removed, &before);
 
+    let controller = AddController::new("Deployment");
+    let added = run(&before, &controller.apply(&before));
+    let text = added.get(place).unwrap();
+    assert_eq!(
+        text.matches("deployment::controller()").count(),
+        1,
+        "{text}"
+    );
+    assert!(controller.apply(&added).unwrap().changes.is_empty());
+    let remove = RemoveController {
+        kind: "Deployment".into(),
+        group: None,
+        name: None,
+    };
+    let removed = run(&added, &remove.apply(&added));
+    same(&removed, &before);
+
     let mut edit = Edit {
         namespaced: Some(true),
         ..Edit::default()
@@ -122,4 +139,53 @@ fn check_refused(files: &[(&str, &str)], expected: &str) {
     let error = AddApi::new("Arm").apply(&tree).unwrap_err().to_string();
     assert!(error.starts_with(expected), "{error}");
     assert!(!error.contains('\n'), "{error}");
+}
+
+/// Checks that every command refuses a project whose `operator()` cannot be edited. Commands that
+/// remove may have nothing to do.
+fn check_all_refused(files: &[(&str, &str)], expected: &str) {
+    check_refused(files, expected);
+    let tree = project(files);
+    let mut webhook = AddWebhook::new("Robot");
+    webhook.validation = true;
+    let edit = Edit {
+        namespaced: Some(true),
+        ..Edit::default()
+    };
+    let adding = [
+        webhook.apply(&tree),
+        AddController::new("Deployment").apply(&tree),
+        edit.apply(&tree),
+    ];
+    for outcome in adding {
+        let error = outcome.unwrap_err().to_string();
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let api = RemoveApi {
+        kind: "Robot".into(),
+    };
+    let webhook = RemoveWebhook {
+        kind: "Robot".into(),
+        group: None,
+        defaulting: false,
+        validation: false,
+    };
+    let controller = RemoveController {
+        kind: "Robot".into(),
+        group: None,
+        name: None,
+    };
+    let mut removing = vec![api.apply(&tree), webhook.apply(&tree)];
+    if files
+        .iter()
+        .any(|(_, text)| text.contains("robot::controller"))
+    {
+        removing.push(controller.apply(&tree));
+    }
+    for outcome in removing {
+        match outcome {
+            Ok(outcome) => assert!(outcome.changes.is_empty(), "{}", outcome.changes.diff()),
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        }
+    }
 }

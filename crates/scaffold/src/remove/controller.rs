@@ -1,6 +1,6 @@
 //! `opkit remove controller`.
 
-use super::{prune, remove_empty_module};
+use super::{prune, refuse_use_of_function, remove_empty_module};
 use crate::add::{Target, Workshop, function, function_name, reconcile_name};
 use crate::operator;
 use crate::tree::Tree;
@@ -32,6 +32,7 @@ impl RemoveController {
         let call = format!("{}::{name}()", target.module);
         let is_meant = |it: &operator::Call| it.passes("controller", &call);
         operator::remove_links(&mut shop.tree, &shop.place, is_meant)?;
+        refuse_use_of_function(tree, &shop, &target.module, &name)?;
         let source = parse(&shop.tree, &target.file)?;
         if function(&source.file.items, &name).is_some() {
             let reconcile = reconcile_name(&name);

@@ -99,3 +99,26 @@ fn an_api_is_removed_with_its_webhook() {
     assert_eq!(run(&both, remove.apply(&both)), project());
     assert!(remove.apply(&project()).unwrap().changes.is_empty());
 }
+
+#[test]
+fn a_field_or_parameter_with_the_name_of_a_module_is_not_a_use_of_it() {
+    let remove = RemoveApi { kind: "Arm".into() };
+    let with = |text: &str| {
+        let mut tree = project();
+        let robot = tree.get("src/robot.rs").unwrap().to_owned();
+        tree.insert("src/robot.rs", format!("{robot}\n{text}"));
+        let added = run(&tree, AddApi::new("Arm").apply(&tree));
+        (tree, added)
+    };
+    let fields = "/// A hand.\npub struct Hand {\n    /// Its arm.\n    pub arm: String,\n}\n\n/// Returns the length.\npub fn length(arm: &str, hand: &Hand) -> usize {\n    let Hand { arm: own } = hand;\n    arm.len() + own.len()\n}\n";
+    let (before, added) = with(fields);
+    assert_eq!(run(&added, remove.apply(&added)), before);
+
+    let (_, added) = with(
+        "/// Returns the other one.\npub fn other() -> AnyController {\n    crate::arm::controller()\n}\n",
+    );
+    let line = added.get("src/robot.rs").unwrap().lines().count() - 1;
+    let error = remove.apply(&added).unwrap_err().to_string();
+    let expected = format!("src/robot.rs:{line}: `arm` is used here: change this first");
+    assert!(error.starts_with(&expected), "{error}");
+}

@@ -1,6 +1,6 @@
 //! `opkit remove webhook`.
 
-use super::{prune, remove_empty_module, remove_test};
+use super::{prune, refuse_use_of_function, remove_empty_module, remove_test};
 use crate::add::{Target, Workshop, function};
 use crate::operator::{self, Chain, remove_from_chain};
 use crate::tree::Tree;
@@ -53,6 +53,7 @@ impl RemoveWebhook {
             let call = format!("{}::webhook()", target.module);
             let is_meant = |it: &operator::Call| it.passes("webhook", &call);
             operator::remove_links(&mut shop.tree, &shop.place, is_meant)?;
+            refuse_use_of_function(tree, &shop, &target.module, "webhook")?;
             functions.push("webhook".to_owned());
         }
         if methods.contains(&"validating") {

@@ -1,12 +1,17 @@
 //! Forms of a project that commands refuse.
 
-use super::{check_refused, project};
+use super::{check_all_refused, check_refused, project};
 use crate::AddApi;
 
 const HEAD: &str = "pub mod robot;\nuse opkit::prelude::*;\nuse robot::Robot;\n";
 
-/// Checks that a crate root with this text after its imports is refused.
+/// Checks that a crate root with this text after its imports is refused by every command.
 fn root(text: &str, expected: &str) {
+    check_all_refused(&[("src/lib.rs", &format!("{HEAD}{text}"))], expected);
+}
+
+/// Checks that a name in a crate root is refused.
+fn taken(text: &str, expected: &str) {
     check_refused(&[("src/lib.rs", &format!("{HEAD}{text}"))], expected);
 }
 
@@ -15,6 +20,18 @@ fn a_macro_builds_the_operator() {
     root(
         "pub fn operator() -> Operator {\n    build! { Operator::new(\"r\").crd::<Robot>() }\n}\n",
         "src/lib.rs:4: operator() is built inside a macro, where opkit does not edit: add `.crd::<Arm>()` there (nothing was changed)",
+    );
+}
+
+#[test]
+fn a_controller_in_a_macro_or_behind_a_function() {
+    root(
+        "pub fn operator() -> Operator {\n    build! { Operator::new(\"r\").crd::<Robot>().controller(robot::controller()) }\n}\n",
+        "src/lib.rs:4: operator() is built inside a macro",
+    );
+    root(
+        "pub fn operator() -> Operator {\n    with(Operator::new(\"r\").crd::<Robot>(), robot::controller)\n}\n",
+        "src/lib.rs:4: operator() ",
     );
 }
 
@@ -69,7 +86,7 @@ fn no_function() {
 #[test]
 fn files_that_are_not_rust() {
     root("pub fn operator() -> Operator {\n", "src/lib.rs:");
-    check_refused(
+    check_all_refused(
         &[(
             "src/lib.rs",
             "\u{feff}pub mod robot;\npub fn operator() -> Operator {\n    Operator::new(\"r\")\n}\n",
@@ -81,19 +98,19 @@ fn files_that_are_not_rust() {
 #[test]
 fn names_that_are_taken() {
     let operator = "pub fn operator() -> Operator {\n    Operator::new(\"r\").crd::<Robot>()\n}\n";
-    root(
+    taken(
         &format!("{operator}pub struct Arm;\n"),
         "src/lib.rs:7: `Arm` is the name of something else here",
     );
-    root(
+    taken(
         &format!("use other::Arm;\n{operator}"),
         "src/lib.rs:4: `Arm` is the name of something else here",
     );
-    root(
+    taken(
         &format!("use other::Leg as Arm;\n{operator}"),
         "src/lib.rs:4: `Arm` is the name of something else here",
     );
-    root(
+    taken(
         &format!("{operator}mod arm {{}}\n"),
         "src/lib.rs:7: there is a module `arm` already",
     );
@@ -112,7 +129,7 @@ fn names_that_are_taken() {
 fn several_functions_outside_of_the_root() {
     let operator =
         "use opkit::prelude::*;\npub fn operator() -> Operator {\n    Operator::new(\"r\")\n}\n";
-    check_refused(
+    check_all_refused(
         &[
             ("src/lib.rs", "pub mod a;\npub mod b;\n"),
             ("src/a.rs", operator),
