@@ -1,6 +1,7 @@
 //! Commands that bring an operator to a cluster: its manifests, its CRDs, and its deployment.
 
 mod cluster;
+mod conversion;
 mod image;
 mod install;
 mod manifests;
@@ -11,12 +12,13 @@ mod run;
 mod test;
 
 pub(crate) use cluster::{is_local, show};
+pub(crate) use conversion::refuse_conversion;
 pub(crate) use install::{InstallArgs, UninstallArgs};
 pub(crate) use manifests::ManifestsArgs;
 pub(crate) use operator::{BuiltOperator, OperatorArgs, RenderArgs};
 pub(crate) use progress::Printer;
 pub(crate) use release::{DeployArgs, UndeployArgs, release};
-pub(crate) use run::{RunArgs, refuse_stored_versions};
+pub(crate) use run::RunArgs;
 pub(crate) use test::TestArgs;
 
 /// Format of a result for scripts.

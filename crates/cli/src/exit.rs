@@ -1,7 +1,9 @@
-//! Exit codes of commands that have printed their result.
+//! Exit codes of commands that have printed their result, or were interrupted.
 
 use std::fmt;
 use std::process::ExitCode;
+
+use tokio::signal::unix::SignalKind;
 
 /// Error of a command whose printed result means a failure, so that no other message follows.
 #[derive(Debug)]
@@ -11,6 +13,18 @@ pub(crate) struct Unsuccessful;
 /// code of its own.
 #[derive(Debug)]
 pub(crate) struct Printed(pub(crate) u8);
+
+/// Error of a command that a signal has ended.
+#[derive(Debug)]
+pub(crate) struct Interrupted(pub(crate) SignalKind);
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
 
 impl fmt::Display for Printed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,4 +47,11 @@ pub(crate) fn silent(error: &anyhow::Error) -> Option<ExitCode> {
     let printed = error.downcast_ref::<Printed>();
     let printed = printed.map(|Printed(code)| ExitCode::from(*code));
     printed.or_else(|| error.is::<Unsuccessful>().then_some(ExitCode::FAILURE))
+}
+
+/// Returns the exit code that a shell reports for a program that a signal has ended.
+pub(crate) fn interrupted(error: &anyhow::Error) -> Option<ExitCode> {
+    let Interrupted(signal) = error.downcast_ref::<Interrupted>()?;
+    let code = u8::try_from(signal.as_raw_value()).unwrap_or_default();
+    Some(ExitCode::from(code.saturating_add(128)))
 }

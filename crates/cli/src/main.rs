@@ -41,6 +41,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::envtest::{EnvtestCommand, Program};
+use self::signals::StopSignals;
 
 /// The operator SDK for Rust.
 #[derive(Debug, Parser)]
@@ -238,7 +239,13 @@ fn main() -> ExitCode {
                 logged = logged.with_target("opkit_apiserver::denials", LevelFilter::INFO);
             }
             log(logged);
-            finish(async { cli.command.run().await.map(|()| ExitCode::SUCCESS) })
+            finish(async {
+                let ended = match cli.command.handles_signals() {
+                    true => cli.command.run().await,
+                    false => StopSignals::listen()?.interrupt(cli.command.run()).await,
+                };
+                ended.map(|()| ExitCode::SUCCESS)
+            })
         }
     }
 }
@@ -256,6 +263,40 @@ fn plugin(error: &clap::Error) -> Option<plugins::Plugin> {
 }
 
 impl Command {
+    /// Reports whether the command ends in its own way after a signal. The others are dropped.
+    /// Commands that edit files at once, and may wait for an answer at the terminal, end as any
+    /// program does.
+    fn handles_signals(&self) -> bool {
+        match self {
+            Self::Dev { .. } | Self::Run(_) | Self::Cluster(_) | Self::Migrate(_) => true,
+            Self::New(_)
+            | Self::Init(_)
+            | Self::Import(_)
+            | Self::Add(_)
+            | Self::Edit(_)
+            | Self::Remove(_)
+            | Self::Upgrade(_)
+            | Self::Envtest(_)
+            | Self::Plugins(_)
+            | Self::Completion { .. }
+            | Self::Man { .. }
+            | Self::Version => true,
+            Self::Explain(_)
+            | Self::Test(_)
+            | Self::Manifests(_)
+            | Self::Lint(_)
+            | Self::Docs(_)
+            | Self::Install(_)
+            | Self::Uninstall(_)
+            | Self::Plan(_)
+            | Self::Deploy(_)
+            | Self::Undeploy(_)
+            | Self::Doctor(_)
+            | Self::Crd(_)
+            | Self::Types(_) => false,
+        }
+    }
+
     async fn run(self) -> Result<()> {
         match self {
             Self::New(args) => project::new(args),
@@ -340,7 +381,7 @@ fn finish(future: impl Future<Output = Result<ExitCode>>) -> ExitCode {
             return code;
         }
         report(&error);
-        project::exit_code(&error)
+        exit::interrupted(&error).unwrap_or_else(|| project::exit_code(&error))
     })
 }
 

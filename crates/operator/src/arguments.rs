@@ -104,6 +104,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAME", value_parser = object_name)]
     pub(crate) webhook_secret: Option<String>,
 
+    /// Time for which the webhook server accepts connections after a signal, in seconds: until the
+    /// API server has seen that the pod ends
+    #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) webhook_shutdown_delay: Duration,
+
     /// First part of the names of the webhook configurations [default: the operator's name]
     #[arg(long, value_name = "PREFIX", value_parser = object_name)]
     pub(crate) webhook_configuration_prefix: Option<String>,

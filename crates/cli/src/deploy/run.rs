@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
 use super::cluster::show;
+use super::conversion::refuse_conversion;
 use super::operator::{BuiltOperator, OperatorArgs};
 use super::progress::Printer;
 use crate::connection::ClusterArgs;
@@ -39,12 +40,8 @@ impl RunArgs {
     pub(crate) async fn run(&self) -> Result<()> {
         let mut stop = StopSignals::listen()?;
         let printer = Printer::new(true);
-        let cluster = self.cluster.connect().await?;
-        show(&cluster, &printer).await?;
-        let built = self.operator.build(&[], &printer).await?;
-        let client = Client::new(cluster.client.clone());
-        check_crds(&built, &client).await?;
         let port = self.webhook_port.unwrap_or(0);
+        let (cluster, built) = stop.interrupt(self.prepare(port, &printer)).await?;
         if built.model.webhook_port.is_some() && port == 0 {
             let text = "off: the API server cannot reach them on this machine (--webhook-port turns them on)";
             printer.line("webhooks", text);
@@ -89,6 +86,22 @@ impl RunArgs {
     }
 }
 
+impl RunArgs {
+    /// Connects to the cluster, builds the operator, and checks the CRDs.
+    async fn prepare(
+        &self,
+        webhook_port: u16,
+        printer: &Printer,
+    ) -> Result<(SelectedCluster, BuiltOperator)> {
+        let cluster = self.cluster.connect().await?;
+        show(&cluster, printer).await?;
+        let built = self.operator.build(&[], printer).await?;
+        let client = Client::new(cluster.client.clone());
+        check_crds(&built, &client, webhook_port != 0).await?;
+        Ok((cluster, built))
+    }
+}
+
 /// Returns the flags with the namespace of the Lease: that of the context, because the operator
 /// does not run in a pod. A flag of the user replaces it.
 fn lease_namespace(cluster: &SelectedCluster, arguments: &[OsString]) -> Vec<String> {
@@ -102,38 +115,22 @@ fn lease_namespace(cluster: &SelectedCluster, arguments: &[OsString]) -> Vec<Str
     }
 }
 
-/// Checks that the CRDs are installed, and that no object must be converted: the webhook of the
-/// conversion cannot be reached.
-async fn check_crds(built: &BuiltOperator, client: &Client) -> Result<()> {
+/// Checks that the CRDs are installed and, unless the webhook of the conversion can be reached, that
+/// no object must be converted.
+async fn check_crds(built: &BuiltOperator, client: &Client, is_reachable: bool) -> Result<()> {
     for crd in built.model.crds() {
-        let name = crd.pointer("/metadata/name").and_then(|it| it.as_str());
-        let name = name.unwrap_or_default();
+        let text = |pointer| crd.pointer(pointer).and_then(|it| it.as_str());
+        let name = text("/metadata/name").unwrap_or_default();
         let installed = match client.get::<CustomResourceDefinition>(name).await {
             Err(error) if error.is_not_found() => {
                 bail!("the CRD {name} is not installed in this cluster: run `opkit install` first")
             }
             installed => installed?,
         };
-        refuse_stored_versions(name, &installed)?;
-    }
-    Ok(())
-}
-
-/// Refuses a CRD whose objects are stored in several versions, and must be converted.
-pub(crate) fn refuse_stored_versions(
-    name: &str,
-    installed: &CustomResourceDefinition,
-) -> Result<()> {
-    let conversion = installed.spec.conversion.as_ref();
-    let has_webhook = conversion.is_some_and(|conversion| conversion.strategy == "Webhook");
-    let status = installed.status.as_ref();
-    let stored = status.and_then(|status| status.stored_versions.as_deref());
-    let stored = stored.unwrap_or_default();
-    if has_webhook && stored.len() > 1 {
-        bail!(
-            "objects of {name} are stored in the versions {}, and the conversion webhook cannot be reached on this machine: deploy the operator, or run `opkit migrate storage` first",
-            stored.join(", ")
-        );
+        if !is_reachable {
+            let hub = text("/spec/versions/0/name").unwrap_or_default();
+            refuse_conversion(hub, &installed)?;
+        }
     }
     Ok(())
 }

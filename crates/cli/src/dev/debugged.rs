@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use opkit_debug::Activity;
 
@@ -36,12 +37,11 @@ impl Debugged {
         );
     }
 
-    /// Returns the activity of the operator, which is empty while it does not run.
-    pub(crate) async fn activity(&self) -> Activity {
-        match &self.line {
-            Some(line) => line.activity().await,
-            None => Activity::default(),
-        }
+    /// Returns the file that the operator writes the address of its debug endpoint to; `None` until
+    /// the operator is built.
+    pub(crate) fn debug_address_file(&self) -> Option<&Path> {
+        let line = self.line.as_ref()?;
+        Some(&line.debug_address_file)
     }
 
     /// Reports whether the activity is the first that shows that the operator runs.

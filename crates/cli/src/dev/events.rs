@@ -1,15 +1,24 @@
 //! Events in the cluster, for the view.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use opkit_client::{DynamicClient, Kind, ListOptions, Unstructured};
 use opkit_dashboard::Event;
 use serde_json::Value;
 
+use super::rows::Row;
+
 /// Number of events that are shown.
 const EVENTS_MAX: usize = 200;
+/// Number of events that are read of one namespace, or of all: a cluster may have many thousands.
+const EVENTS_READ_MAX: u32 = 1_000;
+/// Number of namespaces whose events are read.
+const NAMESPACES_MAX: usize = 10;
 
-/// Returns the latest events of all namespaces, newest first. Without a response there are none.
-pub(crate) async fn latest(client: &DynamicClient) -> Vec<Event> {
+/// Returns the latest events, newest first: those of the namespaces of objects, or of all
+/// namespaces. Without a response there are none.
+pub(crate) async fn latest(client: &DynamicClient, of: Option<&[Row]>) -> Vec<Event> {
     let events = client.resource(Kind {
         group: String::new(),
         version: "v1".to_owned(),
@@ -17,13 +26,32 @@ pub(crate) async fn latest(client: &DynamicClient) -> Vec<Event> {
         plural: "events".to_owned(),
         namespaced: true,
     });
-    let Ok(list) = events.list(&ListOptions::new()).await else {
-        return Vec::new();
+    let all = ListOptions::new().limit(EVENTS_READ_MAX);
+    let lists = match of {
+        None => vec![all],
+        Some(rows) => {
+            let namespaces = namespaces(rows).into_iter();
+            let lists = namespaces.map(|namespace| all.clone().in_namespace(namespace));
+            lists.collect()
+        }
     };
-    let mut events: Vec<Event> = list.items.iter().map(event).collect();
+    let mut found = Vec::new();
+    for options in &lists {
+        let list = events.list(options).await;
+        found.extend(list.iter().flat_map(|list| list.items.iter().map(event)));
+    }
+    let mut events: Vec<Event> = found;
     events.sort_by_key(|event| std::cmp::Reverse(event.time));
     events.truncate(EVENTS_MAX);
     events
+}
+
+/// Returns the namespaces of the events of objects. Those of cluster-scoped objects are in
+/// `default`.
+fn namespaces(rows: &[Row]) -> BTreeSet<&str> {
+    let namespaces = rows.iter().map(|row| row.namespace.as_deref());
+    let namespaces: BTreeSet<_> = namespaces.map(|it| it.unwrap_or("default")).collect();
+    namespaces.into_iter().take(NAMESPACES_MAX).collect()
 }
 
 fn event(object: &Unstructured) -> Event {

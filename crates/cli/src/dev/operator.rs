@@ -127,10 +127,7 @@ impl OperatorCommand {
     /// Returns the activity of the operator that was started with this command line. It is empty
     /// while the operator does not respond.
     pub(crate) async fn activity(&self) -> Activity {
-        match fs::read_to_string(&self.debug_address_file) {
-            Ok(address) => activity::fetch(address.trim()).await.unwrap_or_default(),
-            Err(_) => Activity::default(),
-        }
+        activity::of_file(&self.debug_address_file).await
     }
 }
 
@@ -178,6 +175,11 @@ impl OperatorProcess {
     /// Returns the file that the log goes to, or `None` for stderr.
     pub(crate) fn log(&self) -> Option<&Path> {
         self.log.as_deref()
+    }
+
+    /// Returns the file that the operator writes the address of its debug endpoint to.
+    pub(crate) fn debug_address_file(&self) -> &Path {
+        &self.line.debug_address_file
     }
 
     /// Returns the operator's activity, which is empty while the operator does not respond.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
@@ -11,12 +12,11 @@ use futures::future::{BoxFuture, OptionFuture};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::DynamicClient;
-use opkit_dashboard::Request;
+use opkit_dashboard::{Event, Request};
 use opkit_debug::{Activity, Reconcile};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::debugged::Debugged;
-use super::events;
 use super::install::Installer;
 use super::log_tail::LogTail;
 use super::operator::{self, OperatorCommand, OperatorProcess};
@@ -26,13 +26,21 @@ use super::sources::Sources;
 use super::target::Target;
 use super::view::View;
 use super::webhooks::DevWebhooks;
+use super::{activity, events};
 use crate::output;
 
-/// Interval at which the view is refreshed and the sources are checked.
-const REFRESH: Duration = Duration::from_millis(250);
+/// Interval at which the sources are checked.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Result of a build: an executable, or the compiler's output.
 type Built = Result<Result<PathBuf, String>>;
+
+/// The operator's activity and objects at one time.
+struct Look {
+    activity: Activity,
+    rows: Vec<Row>,
+    events: Vec<Event>,
+}
 
 /// State of one run of `opkit dev`.
 pub(crate) struct Session {
@@ -47,7 +55,7 @@ pub(crate) struct Session {
     /// Manifests of the running operator.
     manifests: String,
     /// Installed CRDs of the running operator.
-    crds: Vec<CustomResourceDefinition>,
+    crds: Arc<Vec<CustomResourceDefinition>>,
     sources: Sources,
     /// Modification time of the running executable.
     built: Option<SystemTime>,
@@ -83,7 +91,7 @@ impl Session {
             client: DynamicClient::new(kube),
             webhooks: None,
             manifests: String::new(),
-            crds: Vec::new(),
+            crds: Arc::default(),
             sources: Sources::default(),
             built: None,
             process: None,
@@ -115,9 +123,10 @@ impl Session {
         let edited = self.sources.written_since(build_started);
         let manifests = operator::manifests(&executable, &self.arguments).await?;
         self.prepare_webhooks(&manifests)?;
+        self.target.check_crds(&manifests).await?;
         let webhooks = self.webhooks.as_ref();
-        self.crds = self.installer.install_crds(&manifests, webhooks).await?;
-        self.target.check_crds(&self.crds).await?;
+        let crds = self.installer.install_crds(&manifests, webhooks).await?;
+        self.crds = Arc::new(crds);
         self.install_permissions(&manifests).await?;
         self.manifests = manifests;
         self.target.announce(&mut self.view, &self.crds)?;
@@ -152,10 +161,13 @@ impl Session {
     /// A build starts only if no further file has changed since the last check, because editors and
     /// version control write several files.
     async fn follow(&mut self, mut edited: Option<PathBuf>) {
-        let mut tick = tokio::time::interval(REFRESH);
+        let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut building: OptionFuture<BoxFuture<'static, Built>> = None.into();
         let mut is_building = false;
+        // Never awaited by itself: a server that does not respond must not stop the keys.
+        let mut looking: OptionFuture<BoxFuture<'static, Look>> = Some(self.look()).into();
+        let mut looked: Option<Instant> = None;
         loop {
             let ended: OptionFuture<_> = self
                 .process
@@ -173,6 +185,9 @@ impl Session {
                     is_building = false;
                     building = None.into();
                     self.replace(built).await;
+                    // The activity of the previous operator is not that of this one.
+                    looking = Some(self.look()).into();
+                    looked = None;
                 }
                 request = self.view.requested() => match request {
                     Request::Quit => return,
@@ -182,8 +197,16 @@ impl Session {
                     }
                     _ => {}
                 },
+                Some(look) = &mut looking, if looked.is_none() => {
+                    looked = Some(Instant::now());
+                    looking = None.into();
+                    self.show(look).await;
+                }
                 _ = tick.tick() => {
-                    self.show().await;
+                    if looked.is_some_and(|at| at.elapsed() >= self.target.refresh()) {
+                        looking = Some(self.look()).into();
+                        looked = None;
+                    }
                     if is_building {
                         continue;
                     }
@@ -245,6 +268,7 @@ impl Session {
         let manifests = operator::manifests(executable, &self.arguments).await?;
         if manifests != self.manifests {
             self.prepare_webhooks(&manifests)?;
+            self.target.check_crds(&manifests).await?;
             let webhooks = self.webhooks.as_ref();
             let crds = self.installer.install_crds(&manifests, webhooks).await?;
             let is_known = |crd: &CustomResourceDefinition| {
@@ -255,7 +279,7 @@ impl Session {
             };
             let changed: Vec<_> = crds.iter().filter(|crd| !is_known(crd)).cloned().collect();
             self.view.crds(&changed);
-            self.crds = crds;
+            self.crds = Arc::new(crds);
             self.install_permissions(&manifests).await?;
             let before = std::mem::replace(&mut self.manifests, manifests);
             self.install_admission(&before).await?;
@@ -322,7 +346,8 @@ impl Session {
 
     fn start(&mut self, executable: &Path) -> Result<()> {
         self.built = written(executable);
-        let mut arguments = self.webhooks.as_ref().map(DevWebhooks::arguments);
+        let webhooks = self.webhooks.as_ref();
+        let mut arguments = webhooks.map(|webhooks| webhooks.arguments(&self.arguments));
         let arguments = arguments.get_or_insert_default();
         arguments.extend(self.arguments.iter().cloned());
         let connection = self.target.connection()?;
@@ -336,12 +361,40 @@ impl Session {
         Ok(())
     }
 
-    async fn show(&mut self) {
-        let activity = match (&self.process, &self.debugged) {
-            (Some(process), _) => process.activity().await,
-            (None, Some(debugged)) => debugged.activity().await,
-            (None, None) => Activity::default(),
+    /// Collects what is shown. The future does not borrow the session.
+    fn look(&self) -> BoxFuture<'static, Look> {
+        let debug_address_file = match (&self.process, &self.debugged) {
+            (Some(process), _) => Some(process.debug_address_file().to_owned()),
+            (None, Some(debugged)) => debugged.debug_address_file().map(Path::to_owned),
+            (None, None) => None,
         };
+        let (client, crds) = (self.client.clone(), Arc::clone(&self.crds));
+        let (is_live, is_embedded) = (self.view.is_open(), self.target.is_embedded());
+        Box::pin(async move {
+            let activity = match debug_address_file {
+                Some(file) => activity::of_file(&file).await,
+                None => Activity::default(),
+            };
+            let rows = rows::collect(&client, &crds, &activity.last_of_each).await;
+            let events = match (is_live, is_embedded) {
+                (false, _) => Vec::new(),
+                (true, true) => events::latest(&client, None).await,
+                (true, false) => events::latest(&client, Some(&rows)).await,
+            };
+            Look {
+                activity,
+                rows,
+                events,
+            }
+        })
+    }
+
+    async fn show(&mut self, look: Look) {
+        let Look {
+            activity,
+            rows,
+            events,
+        } = look;
         let is_first = self
             .debugged
             .as_mut()
@@ -372,7 +425,6 @@ impl Session {
                 self.view.line(what, &output::plain(&sentence));
             }
         }
-        let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each).await;
         let Some(snapshot) = self.view.snapshot() else {
             self.view.print(&rows);
             return;
@@ -383,7 +435,7 @@ impl Session {
         snapshot.controllers = activity.controllers;
         snapshot.queue = activity.queue;
         snapshot.webhooks = activity.webhooks;
-        snapshot.events = events::latest(&self.client).await;
+        snapshot.events = events;
         if let Some(log) = self.process.as_ref().and_then(OperatorProcess::log) {
             self.log.read(log);
         }

@@ -2,18 +2,19 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{Client, ClientOptions, Discovery, SelectedCluster};
 
 use super::identity::OperatorIdentity;
-use super::install::Installer;
+use super::install::{Installer, parse};
 use super::view::View;
 use super::webhooks::DevWebhooks;
 use crate::connection::ClusterArgs;
 use crate::control_plane::ControlPlane;
-use crate::deploy::refuse_stored_versions;
+use crate::deploy::refuse_conversion;
 use crate::output;
 
 /// Directory of the operator's log and address while it works on a cluster.
@@ -84,18 +85,26 @@ impl Target {
         }
     }
 
-    /// Checks that no CRD of the operator needs its conversion webhook, which a cluster cannot
-    /// reach on this machine.
-    pub(crate) async fn check_crds(&self, crds: &[CustomResourceDefinition]) -> Result<()> {
-        if let Self::Cluster(on) = self {
-            let client = Client::new(on.cluster.client.clone());
-            for crd in crds {
-                let name = crd.metadata.name.as_deref().unwrap_or_default();
-                let installed = client.get::<CustomResourceDefinition>(name).await;
-                if let Ok(installed) = installed {
-                    refuse_stored_versions(name, &installed)?;
-                }
-            }
+    /// Checks, before anything is applied, that no CRD among the manifests needs its conversion
+    /// webhook, which a cluster cannot reach on this machine.
+    pub(crate) async fn check_crds(&self, manifests: &str) -> Result<()> {
+        let Self::Cluster(on) = self else {
+            return Ok(());
+        };
+        let client = Client::new(on.cluster.client.clone());
+        let crds = parse(manifests)?.into_iter();
+        for crd in crds.filter(|it| it.kind() == "CustomResourceDefinition") {
+            let name = crd.name().to_owned();
+            let crd: CustomResourceDefinition = serde_json::from_value(crd.into())
+                .with_context(|| format!("the CRD {name} is not valid"))?;
+            let installed = match client.get::<CustomResourceDefinition>(&name).await {
+                Err(error) if error.is_not_found() => None,
+                installed => Some(installed?),
+            };
+            let status = installed.and_then(|installed| installed.status);
+            let hub = crd.spec.versions.first().map(|hub| hub.name.clone());
+            let crd = CustomResourceDefinition { status, ..crd };
+            refuse_conversion(&hub.unwrap_or_default(), &crd)?;
         }
         Ok(())
     }
@@ -120,6 +129,15 @@ impl Target {
     /// could affect others, and stay after the command has ended.
     pub(crate) fn is_embedded(&self) -> bool {
         matches!(self, Self::Embedded(_))
+    }
+
+    /// Returns the interval at which the view is refreshed. In a cluster, each refresh is a load for
+    /// others.
+    pub(crate) fn refresh(&self) -> Duration {
+        match self {
+            Self::Embedded(_) => Duration::from_millis(250),
+            Self::Cluster(_) => Duration::from_secs(2),
+        }
     }
 
     /// Prints the API server, and the user that the operator acts as.

@@ -165,6 +165,11 @@ impl View {
         }
     }
 
+    /// Reports whether the view fills the terminal.
+    pub(crate) fn is_open(&self) -> bool {
+        self.terminal.is_some()
+    }
+
     /// Returns what the view shows, to be updated. `None` without a terminal.
     pub(crate) fn snapshot(&mut self) -> Option<&mut Snapshot> {
         self.terminal.is_some().then_some(&mut self.snapshot)

@@ -17,6 +17,9 @@ use crate::control_plane::ControlPlane;
 
 /// Flags that the user may give instead.
 const FLAGS: [&str; 2] = ["--webhook-port", "--webhook-cert-path"];
+/// Time for which the webhooks are served after a signal. The API server of this command waits for
+/// no other replica, so the time would only delay each restart.
+const SHUTDOWN_DELAY: &str = "--webhook-shutdown-delay";
 
 /// Address and certificate of the operator's webhooks.
 pub(crate) struct DevWebhooks {
@@ -67,15 +70,20 @@ impl DevWebhooks {
         }))
     }
 
-    /// Returns the flags of the operator.
-    pub(crate) fn arguments(&self) -> Vec<OsString> {
+    /// Returns the flags of the operator, without those that the user has given.
+    pub(crate) fn arguments(&self, user: &[OsString]) -> Vec<OsString> {
         let [port, path] = FLAGS;
-        vec![
+        let mut arguments = vec![
             port.into(),
             self.port.to_string().into(),
             path.into(),
             self.certificates.clone().into(),
-        ]
+        ];
+        let is_delay = |it: &OsString| it.to_string_lossy().starts_with(SHUTDOWN_DELAY);
+        if !user.iter().any(is_delay) {
+            arguments.extend([SHUTDOWN_DELAY.into(), "0".into()]);
+        }
+        arguments
     }
 
     /// Adds the certificate of the authority to the webhooks of a configuration, or to the

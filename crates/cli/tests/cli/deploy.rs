@@ -277,6 +277,40 @@ async fn crds_are_installed_and_deleted_without_their_operator() {
     assert!(!cluster.crd_exists().await);
 }
 
+/// The operator on this machine would read objects that the API server cannot convert.
+#[tokio::test]
+async fn an_operator_is_not_run_if_objects_must_be_converted() {
+    let cluster = Cluster::start().await;
+    let place = &cluster.place;
+    let mut converted = model("1.0.0");
+    let crd = (converted.objects.iter_mut()).find(|it| it.part == Part::Crd);
+    let spec = &mut crd.unwrap().object["spec"];
+    let mut old = spec["versions"][0].clone();
+    old["name"] = json!("v1alpha1");
+    spec["versions"][0]["storage"] = json!(false);
+    spec["versions"].as_array_mut().unwrap().push(old);
+    spec["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": NAMESPACE, "name": "op-webhook-service"}},
+    }});
+    place.print(&converted);
+    place.stdout(&["install"]);
+    let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    let before = crds.get(CRD).await.unwrap();
+    let expected = "stored as v1alpha1, the operator reads them as v1";
+    refused(&place.opkit(&["run"]), &[CRD, expected, "deploy"]);
+    assert!(!place.root.path().join("calls").exists());
+    let after = crds.get(CRD).await.unwrap();
+    assert_eq!(
+        before.metadata.resource_version,
+        after.metadata.resource_version
+    );
+
+    // With a port, the API server is said to reach the webhook.
+    place.stdout(&["run", "--webhook-port", "9443"]);
+    assert!(place.read("calls").contains("--webhook-port 9443"));
+}
+
 #[test]
 fn manifests_are_written_and_checked() {
     let place = Place::new();

@@ -334,6 +334,59 @@ async fn the_operator_can_work_on_a_cluster() {
     assert_eq!(crd.metadata.labels.unwrap_or_default()["made-by"], "two");
 }
 
+/// The API server cannot reach the conversion webhook: a CRD that needs it would make the objects of
+/// the cluster unreadable, so it is not applied.
+#[tokio::test]
+async fn a_crd_that_needs_its_webhook_is_not_applied_to_a_cluster() {
+    let place = TempDir::new().unwrap();
+    let mut up = opkit(place.path());
+    up.args(["cluster", "up"]).stdout(Stdio::null());
+    let _cluster = Killed(up.spawn().unwrap());
+    let kubeconfig = place.path().join(".opkit/kubeconfig");
+    wait(|| fs::read_to_string(&kubeconfig).is_ok_and(|it| it.contains("https://127.0.0.1:")));
+    let crds: Api<CustomResourceDefinition> = Api::all(client(&kubeconfig).await);
+    let conversion = "
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {service: {namespace: default, name: op-webhook-service, path: /convert}}
+  versions:
+";
+    let old = "
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+---";
+    let converted = operator("two")
+        .replace("\n  versions:\n", conversion)
+        .replacen("storage: true", "storage: false", 1)
+        .replacen("\n---", old, 1);
+    let path = kubeconfig.to_str().unwrap();
+    let arguments = ["--on-cluster", "--kubeconfig", path];
+    let expected = "the operator reads them as v1, and the API server cannot reach";
+
+    // At the start: nothing is applied.
+    let root = workspace(&converted);
+    let mut command = opkit(root.path());
+    let output = command.arg("dev").args(arguments).output().unwrap();
+    refused(&output, &["robots.opkit.dev", expected]);
+    assert!(crds.get_opt("robots.opkit.dev").await.unwrap().is_none());
+
+    // After an edit: the CRD stays as it was, and so does the operator.
+    let mut dev = Dev::start(&operator("one"), &arguments);
+    dev.until("stdout", "op running, 1 controller");
+    let before = crds.get("robots.opkit.dev").await.unwrap();
+    dev.edit(&converted);
+    dev.until("stdout", expected);
+    dev.until("stdout", "; the previous operator keeps running");
+    let after = crds.get("robots.opkit.dev").await.unwrap();
+    assert_eq!(before.metadata.generation, after.metadata.generation);
+    assert_eq!(before.metadata.labels, after.metadata.labels);
+    assert_eq!(dev.text("seen").lines().count(), 1);
+}
+
 #[test]
 fn flags_of_a_cluster_need_a_cluster() {
     let root = workspace("fn main() {}");

@@ -9,6 +9,7 @@ mod dev;
 mod doctor;
 mod help;
 mod import;
+mod interrupt;
 mod lint;
 mod migrate;
 mod plan;

@@ -233,6 +233,10 @@ fn arguments(flags: &Flags) -> Vec<String> {
     if let Some(path) = &flags.webhook_cert_path {
         arguments.push(format!("--webhook-cert-path={}", path.display()));
     }
+    let delay = flags.webhook_shutdown_delay;
+    if delay != RunOptions::default().webhook_shutdown_delay {
+        arguments.push(format!("--webhook-shutdown-delay={}", delay.as_secs()));
+    }
     let grace = flags.graceful_shutdown_timeout;
     if grace != RunOptions::default().grace_period {
         arguments.push(format!("--graceful-shutdown-timeout={}", grace.as_secs()));

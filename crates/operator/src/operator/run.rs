@@ -172,6 +172,7 @@ impl From<Flags> for RunOptions {
                 .filter(|port| *port != 0)
                 .map(|port| (Ipv6Addr::UNSPECIFIED, port).into()),
             webhook_cert_path: flags.webhook_cert_path,
+            webhook_shutdown_delay: flags.webhook_shutdown_delay,
             enable_http2: flags.enable_http2,
             own_certificates: OwnCertificateOptions {
                 hosts: flags.webhook_host,

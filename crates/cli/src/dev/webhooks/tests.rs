@@ -28,8 +28,11 @@ fn the_authority_is_added_to_webhooks_and_conversions() {
     trusted(configuration, "/webhooks/0/clientConfig/caBundle");
     let crd = json!({"spec": {"conversion": {"webhook": {"clientConfig": service}}}});
     trusted(crd, "/spec/conversion/webhook/clientConfig/caBundle");
-    let flags = webhooks.arguments();
+    let flags = webhooks.arguments(&[]);
     assert_eq!(flags[..2], ["--webhook-port", "7"]);
+    assert_eq!(flags[4..], ["--webhook-shutdown-delay", "0"]);
+    let flags = webhooks.arguments(&["--webhook-shutdown-delay=2".into()]);
+    assert_eq!(flags.len(), 4, "{flags:?}");
     webhooks.remove();
     assert!(!webhooks.certificates.exists());
 }

@@ -69,6 +69,7 @@ fn flags_reach_the_deployment_and_the_roles() {
     let arguments = [
         "--leader-elect=false",
         "--metrics-bind-address=0",
+        "--webhook-shutdown-delay=0",
         "--graceful-shutdown-timeout=60",
         "--namespace=shops",
     ];
@@ -76,6 +77,7 @@ fn flags_reach_the_deployment_and_the_roles() {
     let expected = json!([
         "--leader-elect=false",
         "--health-probe-bind-address=:8081",
+        "--webhook-shutdown-delay=0",
         "--graceful-shutdown-timeout=60"
     ]);
     let container = container(&model);
