@@ -15,6 +15,7 @@ mod migrate;
 mod plan;
 mod plugins;
 mod project;
+mod prompts;
 mod terminal;
 mod types;
 

@@ -12,7 +12,7 @@ fn run(directory: &Path, arguments: &str) -> (i32, String, String) {
 }
 
 /// Creates a project, and returns its parent directory.
-fn project() -> TempDir {
+pub(super) fn project() -> TempDir {
     let parent = TempDir::new().unwrap();
     let (code, out, errors) = run(parent.path(), "new robot-operator --domain example.com");
     assert_eq!((code, errors.as_str()), (0, ""));
