@@ -1,4 +1,4 @@
-//! Exit codes of commands that have printed their result, or were interrupted.
+//! Exit codes of commands that have printed their result, of wrong usage, and of interruptions.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -25,6 +25,18 @@ impl fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// Error of arguments that do not go together, which clap cannot check.
+#[derive(Debug)]
+pub(crate) struct WrongUsage(pub(crate) &'static str);
+
+impl fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
 
 impl fmt::Display for Printed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,6 +12,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use opkit_scaffold::{Error, Outcome, Tree};
 
+use crate::exit::WrongUsage;
+
 mod add;
 mod edit;
 mod import;
@@ -51,7 +53,8 @@ struct ChangeArgs {
 
 /// Returns the exit code of a failed command: 2 for an argument that is not valid.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
-    let usage = error.downcast_ref::<Error>().is_some_and(Error::is_usage);
+    let usage =
+        error.is::<WrongUsage>() || error.downcast_ref::<Error>().is_some_and(Error::is_usage);
     ExitCode::from(if usage { 2 } else { 1 })
 }
 

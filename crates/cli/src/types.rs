@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::connection::ClusterArgs;
 use crate::crd;
 use crate::deploy::Printer;
+use crate::exit::WrongUsage;
 use crate::output;
 
 /// Commands that generate types.
@@ -132,7 +133,9 @@ impl FromCrdArgs {
 
     async fn of_cluster(&self) -> Result<Vec<Value>> {
         if self.kinds.is_empty() {
-            bail!("name the kinds or CRDs of the cluster, such as certificates.cert-manager.io");
+            let usage =
+                "name the kinds or CRDs of the cluster, such as certificates.cert-manager.io";
+            return Err(WrongUsage(usage).into());
         }
         let cluster = self.cluster.connect().await?;
         let client = DynamicClient::new(cluster.client);

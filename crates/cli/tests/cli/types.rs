@@ -173,7 +173,7 @@ fn a_wrong_source_is_named() {
         1,
         "--out kinds.rs is one file, but there are 2 kinds",
     );
-    check("cluster", 1, "name the kinds or CRDs of the cluster");
+    check("cluster", 2, "opkit: name the kinds or CRDs of the cluster");
 }
 
 #[tokio::test]
