@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use opkit_scaffold::{Error, Outcome, Tree};
+use opkit_scaffold::{Error, ImageOptions, Outcome, Tree};
 
 use crate::exit::WrongUsage;
 
@@ -38,6 +38,30 @@ enum Output {
     Text,
     /// One JSON object with the files that were created, changed and deleted
     Json,
+}
+
+/// How the container of an image runs.
+#[derive(Clone, Debug, Args)]
+struct ImageArgs {
+    /// Port that the image listens on, for the sample
+    #[arg(long, value_name = "PORT", requires = "image")]
+    port: Option<u16>,
+    /// Command of the container, in words separated by commas [default: that of the image]
+    #[arg(long, value_name = "WORDS", requires = "image", value_delimiter = ',')]
+    container_command: Vec<String>,
+    /// ID of the user that the container runs as [default: that of the image]
+    #[arg(long, value_name = "ID", requires = "image")]
+    run_as_user: Option<u32>,
+}
+
+impl ImageArgs {
+    fn options(self) -> ImageOptions {
+        let mut options = ImageOptions::default();
+        options.port = self.port;
+        options.command = self.container_command;
+        options.run_as_user = self.run_as_user;
+        options
+    }
 }
 
 /// Options of all commands that change a project.

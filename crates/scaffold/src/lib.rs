@@ -54,6 +54,7 @@ pub use import::{Import, Imported, KubebuilderProject};
 pub use new::{License, NewProject};
 pub use plural::plural;
 pub use remove::{RemoveApi, RemoveController, RemoveVersion, RemoveWebhook};
+pub use render::ImageOptions;
 pub use tooling::{AddTooling, Libc, RemoveTooling, Tooling};
 pub use tree::{Change, Changes, Tree};
 pub use types::{CrdTypes, GeneratedTypes};

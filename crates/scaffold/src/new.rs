@@ -1,7 +1,7 @@
 //! A new project: eight files that an operator author would write by hand.
 
 use crate::dependency::Dependency;
-use crate::render::{self, ImageText, KindText, fill};
+use crate::render::{self, ImageOptions, ImageText, KindText, fill};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, manifest, names, plural};
 
@@ -42,8 +42,8 @@ pub struct NewProject {
     pub version: Option<String>,
     /// Image that the objects of the kind run; the controller is written for it.
     pub image: Option<String>,
-    /// Port that the image listens on.
-    pub port: Option<u16>,
+    /// How the container of the image runs.
+    pub image_options: ImageOptions,
     /// Whether the operator watches one namespace.
     pub namespaced: bool,
     /// Source of the library.
@@ -68,7 +68,7 @@ impl NewProject {
             group: None,
             version: None,
             image: None,
-            port: None,
+            image_options: ImageOptions::default(),
             namespaced: false,
             opkit,
             is_workspace: false,
@@ -148,7 +148,7 @@ impl NewProject {
             kind,
             is_cluster: false,
             has_controller: true,
-            image: ImageText::of(self.image.as_deref(), self.port)?,
+            image: ImageText::of(self.image.as_deref(), &self.image_options)?,
             library: self.name.replace('-', "_"),
         })
     }

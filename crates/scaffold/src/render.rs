@@ -38,23 +38,44 @@ pub(crate) struct KindText {
     pub(crate) library: String,
 }
 
-/// Image of a kind, and the port that it listens on.
+/// How the container of a kind's image runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImageOptions {
+    /// Port that the image listens on, for the sample.
+    pub port: Option<u16>,
+    /// Command of the container; that of the image if it is empty.
+    pub command: Vec<String>,
+    /// ID of the user that the container runs as; that of the image by default. A user other than
+    /// 0 must not be root.
+    pub run_as_user: Option<u32>,
+}
+
+/// Image of a kind, and how its container runs.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageText {
     pub(crate) image: String,
     pub(crate) port: Option<u16>,
+    command: Vec<String>,
+    run_as_user: Option<u32>,
 }
 
 impl ImageText {
     /// Checks the reference of an image, which is written to Rust source and YAML.
-    pub(crate) fn of(image: Option<&str>, port: Option<u16>) -> Result<Option<Self>> {
+    pub(crate) fn of(image: Option<&str>, options: &ImageOptions) -> Result<Option<Self>> {
+        let ImageOptions {
+            port,
+            command,
+            run_as_user,
+        } = options;
         let Some(image) = image else {
-            return match port {
-                None => Ok(None),
-                Some(port) => {
-                    let reason = "a port belongs to an image: add --image IMAGE";
-                    Err(Error::argument("--port", port.to_string(), reason))
-                }
+            let reason = "this belongs to an image: add --image IMAGE";
+            let fail = |name, value| Err(Error::argument(name, value, reason));
+            return match (port, command.as_slice(), run_as_user) {
+                (None, [], None) => Ok(None),
+                (Some(port), ..) => fail("--port", port.to_string()),
+                (_, [], Some(user)) => fail("--run-as-user", user.to_string()),
+                (_, command, _) => fail("--container-command", command.join(",")),
             };
         };
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || "._-/:@".contains(char);
@@ -66,14 +87,50 @@ impl ImageText {
             let reason = "this is not the reference of an image, such as nginx:1.27";
             return Err(Error::argument("--image", image, reason));
         }
-        if port == Some(0) {
+        let is_wrong = |word: &String| word.is_empty() || word.chars().any(char::is_control);
+        if command.iter().any(is_wrong) {
+            let reason = "a command is words that are separated by commas";
+            let command = command.join(",");
+            return Err(Error::argument("--container-command", command, reason));
+        }
+        if *port == Some(0) {
             let reason = "a port is a number from 1 to 65535";
             return Err(Error::argument("--port", "0", reason));
         }
         Ok(Some(Self {
             image: image.to_owned(),
-            port,
+            port: *port,
+            command: command.clone(),
+            run_as_user: *run_as_user,
         }))
+    }
+
+    /// Returns the line of the container's command, as rustfmt writes it.
+    fn command(&self) -> String {
+        let words = self.command.iter();
+        let words: Vec<String> = words.map(|it| format!("{it:?}.to_owned()")).collect();
+        let line = words.join(", ");
+        match (words.is_empty(), line.len() <= CHAIN_MAX) {
+            (true, _) => String::new(),
+            (false, true) => format!("        command: Some(vec![{line}]),\n"),
+            (false, false) => {
+                let lines = words.iter().map(|word| format!("            {word},\n"));
+                let lines: String = lines.collect();
+                format!("        command: Some(vec![\n{lines}        ]),\n")
+            }
+        }
+    }
+
+    /// Returns the lines of the container's security context about its user.
+    fn run_as_user(&self) -> String {
+        let Some(user) = self.run_as_user else {
+            return String::new();
+        };
+        let root = match user {
+            0 => "",
+            _ => "            run_as_non_root: Some(true),\n",
+        };
+        format!("{root}            run_as_user: Some({user}),\n")
     }
 }
 
@@ -156,6 +213,14 @@ impl KindText {
                 ("attribute", &self.attribute()),
                 ("image_attribute", &image_attribute(image_name)),
                 ("image", image_name),
+                (
+                    "command",
+                    &image.map(ImageText::command).unwrap_or_default(),
+                ),
+                (
+                    "run_as_user",
+                    &image.map(ImageText::run_as_user).unwrap_or_default(),
+                ),
                 ("port", &port.unwrap_or(DEFAULT_PORT).to_string()),
                 ("sample_port", &sample_port.unwrap_or_default()),
                 ("eventually", &eventually),

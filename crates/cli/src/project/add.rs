@@ -7,7 +7,7 @@ use opkit_scaffold::{
 };
 
 use super::new::is_workspace;
-use super::{ChangeArgs, ask, change, project};
+use super::{ChangeArgs, ImageArgs, ask, change, project};
 
 /// Arguments of `opkit add`.
 #[derive(Debug, Subcommand)]
@@ -55,9 +55,8 @@ pub(crate) struct ApiArgs {
     /// object has a port
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["no_resource", "no_controller"])]
     image: Option<String>,
-    /// Port that the image listens on, for the sample
-    #[arg(long, value_name = "PORT", requires = "image")]
-    port: Option<u16>,
+    #[command(flatten)]
+    image_options: ImageArgs,
     /// Add the kind; without a choice, this is asked on a terminal
     #[arg(long, overrides_with = "no_resource")]
     resource: bool,
@@ -272,7 +271,7 @@ fn api(args: ApiArgs) -> Result<()> {
     command.version = args.version;
     command.plural = args.plural;
     command.image = args.image;
-    command.port = args.port;
+    command.image_options = args.image_options.options();
     command.cluster_scoped = args.cluster_scoped;
     change(&args.change, true, |tree| command.apply(tree))
 }

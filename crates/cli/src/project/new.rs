@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use opkit_scaffold::{License, NewProject};
 
 use super::library::Library;
-use super::{Output, report};
+use super::{ImageArgs, Output, report};
 
 const NEW_EXAMPLE: &str = "Examples:
   opkit new robot-operator --domain example.com --kind Robot
@@ -65,9 +65,8 @@ struct ProjectArgs {
     /// object has a port
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
-    /// Port that the image listens on, for the sample
-    #[arg(long, value_name = "PORT", requires = "image")]
-    port: Option<u16>,
+    #[command(flatten)]
+    image_options: ImageArgs,
     /// Watch one namespace, not the whole cluster
     #[arg(long)]
     namespaced: bool,
@@ -138,7 +137,7 @@ fn create(name: String, directory: &Path, args: ProjectArgs, next: &str) -> Resu
     project.group = args.group;
     project.version = args.version;
     project.image = args.image;
-    project.port = args.port;
+    project.image_options = args.image_options.options();
     project.namespaced = args.namespaced;
     project.is_workspace = directory.ancestors().skip(1).any(is_workspace);
     project.lock_file = library.lock_file();

@@ -4,7 +4,7 @@ use super::{AddController, Workshop};
 use crate::kinds::{self, Kind};
 use crate::new::DEFAULT_VERSION;
 use crate::operator;
-use crate::render::{ImageText, KindText};
+use crate::render::{ImageOptions, ImageText, KindText};
 use crate::tree::Tree;
 use crate::{Error, Outcome, Result, names, parse, plural};
 
@@ -27,8 +27,8 @@ pub struct AddApi {
     pub controller: bool,
     /// Image that the objects of the kind run; the controller is written for it.
     pub image: Option<String>,
-    /// Port that the image listens on.
-    pub port: Option<u16>,
+    /// How the container of the image runs.
+    pub image_options: ImageOptions,
 }
 
 impl AddApi {
@@ -43,7 +43,7 @@ impl AddApi {
             resource: true,
             controller: true,
             image: None,
-            port: None,
+            image_options: ImageOptions::default(),
         }
     }
 
@@ -52,7 +52,7 @@ impl AddApi {
     /// # Errors
     /// If an option is not valid, or a file is not as expected.
     pub fn apply(&self, tree: &Tree) -> Result<Outcome> {
-        let image = ImageText::of(self.image.as_deref(), self.port)?;
+        let image = ImageText::of(self.image.as_deref(), &self.image_options)?;
         if let Some(image) = image.filter(|_| !self.resource || !self.controller) {
             let reason = "an image needs both the kind and its controller";
             return Err(Error::argument("--image", image.image, reason));
@@ -170,7 +170,7 @@ impl AddApi {
             plural,
             is_cluster: self.cluster_scoped,
             has_controller: self.controller,
-            image: ImageText::of(self.image.as_deref(), self.port)?,
+            image: ImageText::of(self.image.as_deref(), &self.image_options)?,
             library: shop.manifest.library.clone(),
         };
         let module = text.module();

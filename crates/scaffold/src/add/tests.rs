@@ -40,6 +40,9 @@ fn an_api() {
 fn an_api_of_an_image() {
     let mut api = AddApi::new("Memcached");
     api.image = Some("memcached:1.6".into());
+    let command = ["memcached", "--memory-limit=64", "-o", "modern", "-v"];
+    api.image_options.command = command.map(str::to_owned).to_vec();
+    api.image_options.run_as_user = Some(1001);
     api.cluster_scoped = true;
     check("add-api-image.diff", &project(), &|tree| api.apply(tree));
     api.controller = false;

@@ -36,12 +36,23 @@ fn a_project_with_all_options() {
 fn a_project_of_an_image() {
     let mut project = project("nginx-operator");
     project.image = Some("nginx:1.27".into());
-    project.port = Some(80);
+    project.image_options.port = Some(80);
     let tree = project.tree().unwrap();
     golden::check("image.txt", &golden::listing(&tree));
     golden::check_format(&tree);
     let lines: usize = tree.files().map(|(_, text)| text.lines().count()).sum();
     assert!(lines <= 280, "{lines}");
+}
+
+#[test]
+fn the_command_of_an_image_is_formatted() {
+    let mut project = project("op");
+    project.image = Some("nginx".into());
+    for (words, user) in [(1, 0), (3, 1), (9, 1)] {
+        project.image_options.command = vec!["--a-flag=\"value\"".to_owned(); words];
+        project.image_options.run_as_user = Some(user);
+        golden::check_format(&project.tree().unwrap());
+    }
 }
 
 #[test]
@@ -122,10 +133,26 @@ fn options_that_are_not_valid() {
     for wrong in ["", "a b", "nginx:\"", ":1", "nginx:"] {
         check(&|it| it.image = Some(wrong.into()), "--image ");
     }
-    check(&|it| it.port = Some(80), "--port \"80\": a port belongs");
     check(
-        &|it| (it.image, it.port) = (Some("nginx".into()), Some(0)),
+        &|it| it.image_options.port = Some(80),
+        "--port \"80\": this belongs to an image",
+    );
+    check(
+        &|it| it.image_options.run_as_user = Some(80),
+        "--run-as-user \"80\"",
+    );
+    check(
+        &|it| it.image_options.command = vec!["a".into()],
+        "--container-command \"a\"",
+    );
+    check(
+        &|it| (it.image, it.image_options.port) = (Some("nginx".into()), Some(0)),
         "--port \"0\"",
+    );
+    let empty = vec!["a".to_owned(), String::new()];
+    check(
+        &|it| (it.image, it.image_options.command) = (Some("nginx".into()), empty.clone()),
+        "--container-command \"a,\"",
     );
     check(
         &|it| it.license = License::Mit,
