@@ -7,6 +7,7 @@ mod crd;
 mod deploy;
 mod dev;
 mod doctor;
+mod guides;
 mod help;
 mod import;
 mod interrupt;
