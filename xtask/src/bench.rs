@@ -136,7 +136,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let go = match &args.subject {
         Subject::Cache(_) => vec![("client-go", "client-go", ".")],
         Subject::Controller(controller) => {
+            // It serves the replicas that divide objects.
+            let package = ["--package", "opkit-cli", "--bin", "opkit"];
+            cargo(root, target, "release", &package)?;
             command
+                .arg("--opkit")
+                .arg(target.join("release/opkit"))
                 .arg("--minimal")
                 .arg(operator(root, target, "minimal")?);
             if let Some(only) = &controller.only {

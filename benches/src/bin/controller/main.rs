@@ -9,6 +9,7 @@ mod ours;
 mod queue;
 mod rows;
 mod run;
+mod sharding;
 mod smallest;
 
 use anyhow::Result;
@@ -28,6 +29,8 @@ enum Task {
     Serve { kind: Kind, objects: u64 },
     /// Measure a controller on a stand-in server
     Controller(ours::Args),
+    /// Run a replica that divides objects with others, or that is elected
+    Replica(sharding::Args),
     /// Measure the work queue
     #[command(subcommand)]
     Queue(queue::Task),
@@ -47,6 +50,7 @@ fn main() -> Result<()> {
             Ok(runtime.block_on(stand_in::serve(kind, objects))?)
         }
         // As many threads as an operator has.
+        Task::Replica(args) => tokio::runtime::Runtime::new()?.block_on(sharding::run(&args)),
         Task::Controller(args) => tokio::runtime::Runtime::new()?.block_on(ours::run(&args)),
     }
 }

@@ -26,6 +26,16 @@ const fn smallest(name: &'static str, unit: Unit, field: &'static str, must: Opt
     )
 }
 
+/// Returns a row of the rate of several replicas beside that of one that is elected.
+const fn replicas(name: &'static str, ours: &'static str, must: Option<f64>) -> Row {
+    let peer = ("one leader-elected replica", "ours shard elected");
+    per_second(name, ours, peer, must)
+}
+
+/// Longest time without an owner after a crash: the duration of a Lease (15 s), with a clock that
+/// is 10 % slow, and two retry periods (2 s each).
+const TAKEOVER_SECONDS: f64 = 15.0 * 1.1 + 2.0 * 2.0;
+
 /// All figures.
 pub(crate) const ROWS: &[Row] = &[
     against(
@@ -187,5 +197,29 @@ pub(crate) const ROWS: &[Row] = &[
         "ours smallest",
         Figure::Field("binary_bytes"),
         12e6,
+    ),
+    replicas(
+        "burst of 20,000, 5 ms each, two replicas sharded",
+        "ours shard two",
+        Some(1.8),
+    ),
+    replicas(
+        "burst of 20,000, 5 ms each, three replicas sharded",
+        "ours shard three",
+        None,
+    ),
+    at_most(
+        "memory per replica of three, of one unsharded",
+        Unit::Ratio,
+        "ours shard memory",
+        Figure::Field("memory_share"),
+        0.45,
+    ),
+    at_most(
+        "from the death of a replica to the last object",
+        Unit::Seconds,
+        "ours shard memory",
+        Figure::Field("takeover_seconds"),
+        TAKEOVER_SECONDS,
     ),
 ];

@@ -9,6 +9,7 @@ use opkit_benches::runs::{self, Measurement, measure, note};
 use opkit_benches::stand_in::Server;
 
 use crate::rows::ROWS;
+use crate::sharding::{self, How, Setup};
 use crate::smallest;
 
 #[derive(clap::Args)]
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// Executable of the smallest operator of controller-runtime
     #[arg(long)]
     controller_runtime_minimal: Option<PathBuf>,
+    /// Executable `opkit`, which serves the replicas that divide objects
+    #[arg(long)]
+    opkit: Option<PathBuf>,
     /// Kubeconfig of a real API server, for the smallest operators
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
@@ -90,6 +94,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.kubeconfig {
         Some(kubeconfig) => smallest(args, kubeconfig, &mut measurements),
         None => note("there is no kubeconfig: the smallest operators are not measured"),
+    }
+    match &args.opkit {
+        Some(opkit) => replicas(&size, &this, opkit, &mut measurements),
+        None => note("there is no executable opkit: replicas are not measured"),
     }
     if let Some(only) = &args.only {
         measurements.retain(|(name, _)| name.contains(only.as_str()));
@@ -202,6 +210,29 @@ fn controllers<'a>(
             measurements.push((format!("{who} {what}"), Box::new(start)));
         }
     }
+}
+
+fn replicas<'a>(
+    size: &Size,
+    this: &'a Path,
+    opkit: &'a Path,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    let setup = Setup {
+        this,
+        opkit,
+        objects: size.objects,
+    };
+    for (name, how, count) in [
+        ("shard elected", How::Elected, 1),
+        ("shard two", How::Sharded, 2),
+        ("shard three", How::Sharded, 3),
+    ] {
+        let start = move || sharding::burst(setup, how, count);
+        measurements.push((format!("ours {name}"), Box::new(start)));
+    }
+    let start = move || sharding::three(setup);
+    measurements.push(("ours shard memory".to_owned(), Box::new(start)));
 }
 
 fn smallest<'a>(args: &'a Args, kubeconfig: &'a Path, measurements: &mut Vec<Measurement<'a>>) {
