@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
-use opkit_debug::{EXPLAIN_PATH, Explanation, HotLoop, Outcome, Reconcile, Refusal, Write};
+use opkit_debug::{EXPLAIN_PATH, Explanation, HotLoop, Outcome, Owner, Reconcile, Refusal, Write};
 use serde_json::json;
 
 use crate::deploy::{self, OutputFormat};
@@ -83,40 +83,57 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
         )
         .finish();
     let addresses = addresses(args)?;
-    let objects = explain(&addresses, kind, name, &query).await?;
+    let Explanation {
+        objects, owners, ..
+    } = explain(&addresses, kind, name, &query).await?;
     match args.output {
-        Some(format) => deploy::print(format, &json!({ "objects": objects })),
+        Some(format) => {
+            let mut document = json!({ "objects": objects });
+            if !owners.is_empty()
+                && let Some(fields) = document.as_object_mut()
+            {
+                fields.insert("owners".to_owned(), json!(owners));
+            }
+            deploy::print(format, &document)
+        }
         None => {
             let now = Timestamp::now();
-            let text: String = objects.iter().map(|records| print(records, now)).collect();
+            let mut text: String = (objects.iter())
+                .map(|records| print(records, &owners, now))
+                .collect();
+            if objects.is_empty() {
+                text.extend(owners.iter().map(|owner| print_owner(kind, owner)));
+            }
             output::write(&text);
             Ok(())
         }
     }
 }
 
-/// Returns the last reconciles of each object with this kind and name, from the operators at
-/// `addresses`. Returns an error with the reasons if no operator has reconciled the object.
-async fn explain(
-    addresses: &[String],
-    kind: &str,
-    name: &str,
-    query: &str,
-) -> Result<Vec<Vec<Reconcile>>> {
-    let (mut objects, mut problems) = (Vec::new(), Vec::new());
+/// Returns the last reconciles of each object with this kind and name, and the replicas that own
+/// them, from the operators at `addresses`. Returns an error with the reasons if no operator has
+/// reconciled the object or knows its owner.
+async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<Explanation> {
+    let (mut found, mut problems) = (Explanation::default(), Vec::new());
     for address in addresses {
         match request(address, query).await {
-            Ok(explanation) if explanation.objects.is_empty() => {
+            Ok(explanation) if explanation.objects.is_empty() && explanation.owners.is_empty() => {
                 problems.push(format!("{kind}/{name} has no recent reconcile"));
             }
-            Ok(explanation) => objects.extend(explanation.objects),
+            Ok(explanation) => {
+                found.objects.extend(explanation.objects);
+                // Replicas that have read the ring at another time may report another owner.
+                let owners = explanation.owners.into_iter();
+                found.owners.extend(owners);
+                found.owners.dedup();
+            }
             Err(error) => problems.push(format!("{error:#}")),
         }
     }
     problems.dedup();
-    match objects.is_empty() {
+    match found.objects.is_empty() && found.owners.is_empty() {
         true => bail!("{}", problems.join("; ")),
-        false => Ok(objects),
+        false => Ok(found),
     }
 }
 
@@ -155,7 +172,7 @@ fn addresses(args: &Args) -> Result<Vec<String>> {
 }
 
 /// Returns a heading, and one line for each reconcile, newest first.
-fn print(records: &[Reconcile], now: Timestamp) -> String {
+fn print(records: &[Reconcile], owners: &[Owner], now: Timestamp) -> String {
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
         return String::new();
     };
@@ -181,6 +198,11 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         place.unwrap_or_default(),
         last.controller
     );
+    let mut owners = owners.iter();
+    let is_same = |it: &&Owner| (&it.namespace, &it.name) == (&last.namespace, &last.name);
+    if let Some(owner) = owners.find(is_same) {
+        text.push_str(&format!(" {}\n", owned(owner)));
+    }
     if let Some(HotLoop {
         object,
         field,
@@ -203,6 +225,32 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
     }
     text.push_str(&table(records));
     text
+}
+
+/// Returns the line of an object of which the operator at the address has no recent reconcile.
+fn print_owner(kind: &str, owner: &Owner) -> String {
+    let namespace = owner.namespace.as_ref();
+    let place = namespace.map(|namespace| format!(" in {namespace}"));
+    let object = format!(
+        "{}/{}{}",
+        kind.to_lowercase(),
+        owner.name,
+        place.unwrap_or_default()
+    );
+    let text = format!(
+        "{object} has no recent reconcile in this replica: {}",
+        owned(owner)
+    );
+    format!("{}\n", output::plain(&text))
+}
+
+/// Returns the slot and the owner of an object.
+fn owned(owner: &Owner) -> String {
+    let replica = match &owner.replica {
+        Some(replica) => format!("owned by {}", output::plain(replica)),
+        None => "owned by no replica at present".to_owned(),
+    };
+    format!("slot {} of {}, {replica}", owner.slot, owner.of)
 }
 
 /// Returns one row for each reconcile, newest first, aligned and at most [`WIDTH`] wide.

@@ -38,6 +38,7 @@ pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};
 pub use record::{Cause, HotLoop, Outcome, QueuedRequest, ReconcileLog, ReconcileRecord, Write};
 pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
 pub use state::{Kinds, ReadDeclarations, Reads, StateContext};
+pub use worker::owners::{ShardOwner, ShardOwners};
 
 /// kube's `finalizer` function, for reconcile functions with kube's signature that handle deletion
 /// themselves. Other controllers declare a finalizer with [`Controller::finalizer`].

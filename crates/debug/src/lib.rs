@@ -86,6 +86,27 @@ pub struct Explanation {
     pub operator: String,
     /// Latest reconciles of each object, oldest first.
     pub objects: Vec<Vec<Reconcile>>,
+    /// Owners of the objects, if the operator is sharded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Owner>,
+}
+
+/// Replica of a sharded operator that owns an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Owner {
+    /// Namespace of the object; `None` if the object is cluster-scoped.
+    pub namespace: Option<String>,
+    /// Name of the object.
+    pub name: String,
+    /// Hash of the object's UID or namespace, in hexadecimal.
+    pub hash: String,
+    /// Number of the object's slot, from 0.
+    pub slot: u32,
+    /// Number of all slots.
+    pub of: u32,
+    /// Identity of the replica that owns the slot; `None` if no replica does at present.
+    pub replica: Option<String>,
 }
 
 /// Response to a query that failed.

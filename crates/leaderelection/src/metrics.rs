@@ -12,6 +12,11 @@ type Labels = Vec<(&'static str, String)>;
 /// its Lease before it could renew it. `name` is the name of the Lease. A clone is another handle
 /// to the same metrics.
 ///
+/// The replicas of a sharded operator also have, by the name of the ring:
+/// `opkit_shard_slots{name,member}` is the number of slots of each replica,
+/// `opkit_shard_ring_slots{name}` that of all slots, and `opkit_shard_members{name}` that of the
+/// replicas. All replicas report the ring as they last read it.
+///
 /// # Examples
 /// ```
 /// use opkit_leaderelection::{LeaderElectionMetrics, LeaderElectionOptions};
@@ -25,6 +30,9 @@ type Labels = Vec<(&'static str, String)>;
 pub struct LeaderElectionMetrics {
     status: Family<Labels, Gauge>,
     slow_paths: Family<Labels, Counter>,
+    slots: Family<Labels, Gauge>,
+    ring_slots: Family<Labels, Gauge>,
+    members: Family<Labels, Gauge>,
 }
 
 impl LeaderElectionMetrics {
@@ -41,6 +49,46 @@ impl LeaderElectionMetrics {
             "Number of times that a leader had to read the lease of this name before it could renew it",
             self.slow_paths.clone(),
         );
+        registry.register(
+            "opkit_shard_slots",
+            "Number of slots of each replica in the ring of this name",
+            self.slots.clone(),
+        );
+        registry.register(
+            "opkit_shard_ring_slots",
+            "Number of slots of the ring of this name",
+            self.ring_slots.clone(),
+        );
+        registry.register(
+            "opkit_shard_members",
+            "Number of replicas in the ring of this name",
+            self.members.clone(),
+        );
+    }
+
+    /// Sets the metrics of the ring `name`. `left` are replicas that are no longer in the ring.
+    pub(crate) fn set_ring<'a>(
+        &self,
+        name: &str,
+        of: u32,
+        members: &[(String, u32)],
+        left: impl Iterator<Item = &'a str>,
+    ) {
+        let of_member = |member: &str| {
+            let mut labels = labels(name);
+            labels.push(("member", member.to_owned()));
+            labels
+        };
+        for member in left {
+            self.slots.remove(&of_member(member));
+        }
+        for (member, count) in members {
+            let slots = self.slots.get_or_create(&of_member(member));
+            slots.set(i64::from(*count));
+        }
+        let count = i64::try_from(members.len()).unwrap_or(i64::MAX);
+        self.members.get_or_create(&labels(name)).set(count);
+        self.ring_slots.get_or_create(&labels(name)).set(of.into());
     }
 
     /// Sets `leader_election_master_status` of the Lease `name` to 1.

@@ -12,7 +12,7 @@ struct Panel {
 }
 
 /// Panels, each about the operator of the variable `job`.
-const PANELS: [Panel; 12] = [
+const PANELS: [Panel; 13] = [
     Panel {
         title: "Reconciles",
         unit: "ops",
@@ -108,6 +108,14 @@ const PANELS: [Panel; 12] = [
         queries: &[(
             "max by (pod) (leader_election_master_status{job=\"$job\"})",
             "{{pod}}",
+        )],
+    },
+    Panel {
+        title: "Slots of each replica",
+        unit: "short",
+        queries: &[(
+            "max by (name, member) (opkit_shard_slots{job=\"$job\"})",
+            "{{member}}",
         )],
     },
     Panel {

@@ -12,8 +12,10 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use opkit_client::RestMapper;
-use opkit_controller::{HttpServer, Kind, MetricsRegistry, ReconcileLog, ReconcileRecord};
+use opkit_client::{RestClient, RestMapper};
+use opkit_controller::{
+    HttpServer, Kind, MetricsRegistry, ReconcileLog, ReconcileRecord, ShardOwners,
+};
 use opkit_debug::{Activity, EXPLAIN_PATH, RECONCILES_PATH, Refusal};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -41,6 +43,10 @@ pub(crate) struct Subject {
     pub(crate) metrics: MetricsRegistry,
     /// Mapper from resource names and short names to kinds.
     pub(crate) names: RestMapper,
+    /// Client that reads the UIDs of objects.
+    pub(crate) client: RestClient,
+    /// Owners of objects, if the operator is sharded.
+    pub(crate) owners: ShardOwners,
     /// Whether the workers have started.
     pub(crate) ready: watch::Receiver<bool>,
 }

@@ -28,7 +28,7 @@ fn reconciles_are_lines_newest_first() {
     ];
     let now = "2026-01-01T00:00:12Z".parse().unwrap();
     assert_eq!(
-        print(&records, now),
+        print(&records, &[], now),
         "robot/one in default reconciled 4 times by robot, the last 2 in 103 ms, idle for 12 s\n \
          #4  Deployment one changed: .status.readyReplicas 1 -> 2  read 1 (cache)  wrote status  3.1 ms  ok\n \
          #3  initial list                                          read 1 (cache)                3.1 ms  ok\n"
@@ -46,7 +46,7 @@ fn a_hot_loop_is_printed_first() {
         is_created_and_pruned: false,
         count: 39,
     });
-    let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());
+    let text = print(&[looping], &[], "2026-01-01T00:00:01Z".parse().unwrap());
     let second = text.lines().nth(1).unwrap();
     assert_eq!(
         second,
@@ -56,7 +56,7 @@ fn a_hot_loop_is_printed_first() {
     let sent = r#"{"object": "Secret password", "field": "", "manager": null, "isCreatedAndPruned": true, "count": 6}"#;
     let mut looping = record(6, "2026-01-01T00:00:00Z", &["one changed"], true);
     looping.hot_loop = Some(serde_json::from_str(sent).unwrap());
-    let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());
+    let text = print(&[looping], &[], "2026-01-01T00:00:01Z".parse().unwrap());
     assert_eq!(
         text.lines().nth(1).unwrap(),
         " LOOP: Secret password is created and pruned alternately: apply it in every reconcile, or create it with cx.create_once (6 reconciles)"
@@ -81,7 +81,11 @@ fn long_texts_wrap_and_lines_have_no_trailing_space() {
         retry_seconds: Some(5.0),
     };
     let second = record(10, "2026-01-01T00:00:00.1Z", &["one deleted"], true);
-    let text = print(&[first, second], "2026-01-01T00:00:12Z".parse().unwrap());
+    let text = print(
+        &[first, second],
+        &[],
+        "2026-01-01T00:00:12Z".parse().unwrap(),
+    );
     for line in text.lines() {
         assert!(line.chars().count() <= WIDTH, "{line}");
         assert_eq!(line, line.trim_end());
@@ -110,7 +114,7 @@ fn the_longest_requeue_time_is_shown() {
     let mut never = record(1, "2026-01-01T00:00:00Z", &["initial list"], false);
     let after_seconds = Duration::MAX.as_secs_f64();
     never.result = Outcome::Requeue { after_seconds };
-    let text = print(&[never], "2026-01-01T00:00:01Z".parse().unwrap());
+    let text = print(&[never], &[], "2026-01-01T00:00:01Z".parse().unwrap());
     assert!(text.contains("ok, again in "), "{text}");
 }
 
@@ -123,7 +127,7 @@ fn control_characters_in_texts_do_not_reach_the_terminal() {
         message: "first\nsecond\r\u{7}".to_owned(),
         retry_seconds: None,
     };
-    let text = print(&[odd], "2026-01-01T00:00:01Z".parse().unwrap());
+    let text = print(&[odd], &[], "2026-01-01T00:00:01Z".parse().unwrap());
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text:?}");
     assert!(!lines.concat().contains(char::is_control), "{text:?}");
@@ -160,10 +164,43 @@ async fn every_operator_is_asked() {
     let objects = explain(&[first, none, second], "robot", "one", "")
         .await
         .unwrap();
-    let controllers = objects.iter().flatten().map(|it| it.controller.as_str());
+    let controllers = objects
+        .objects
+        .iter()
+        .flatten()
+        .map(|it| it.controller.as_str());
     assert_eq!(controllers.collect::<Vec<_>>(), ["walker", "painter"]);
 
     let (none, _d) = operator(json!({"objects": []})).await;
     let error = explain(&[none], "robot", "one", "").await.unwrap_err();
     assert_eq!(error.to_string(), "robot/one has no recent reconcile");
+}
+
+#[test]
+fn the_owner_of_an_object_of_a_sharded_operator_is_printed() {
+    let owner = Owner {
+        namespace: Some("default".to_owned()),
+        name: "one".to_owned(),
+        hash: "2c".to_owned(),
+        slot: 5,
+        of: 32,
+        replica: Some("pod-b".to_owned()),
+    };
+    let records = [record(1, "2026-01-01T00:00:00Z", &["initial list"], false)];
+    let now = "2026-01-01T00:00:12Z".parse().unwrap();
+    assert_eq!(
+        print(&records, std::slice::from_ref(&owner), now),
+        "robot/one in default reconciled once by robot, in 3.1 ms, idle for 12 s\n \
+         slot 5 of 32, owned by pod-b\n \
+         #1  initial list  read 1 (cache)    3.1 ms  ok\n"
+    );
+    let nobody = Owner {
+        replica: None,
+        ..owner
+    };
+    assert_eq!(
+        print_owner("Robot", &nobody),
+        "robot/one in default has no recent reconcile in this replica: \
+         slot 5 of 32, owned by no replica at present\n"
+    );
 }

@@ -50,6 +50,7 @@ use crate::reads::cross_namespace::{Grants, Reference};
 use crate::reads::{MapContext, UncachedKind, UndeclaredReads};
 use crate::record::ReconcileLog;
 use crate::state::{ReadDeclarations, StateContext, StateFactory, StateType, States};
+use crate::worker::owners::ShardOwners;
 
 /// Options of a [`Manager`].
 #[derive(Debug, Clone)]
@@ -80,6 +81,9 @@ pub struct ManagerOptions {
     /// replica. Runnables that need leadership run in one replica. Takes precedence over
     /// `leader_election`.
     pub sharding: Option<ShardingOptions>,
+    /// Handle to the owners of the objects of a sharded operator; keep a clone to look up owners
+    /// while the manager runs.
+    pub owners: ShardOwners,
     /// Log of the last reconciles.
     pub log: ReconcileLog,
     /// Registry of the metrics.
@@ -104,6 +108,7 @@ impl Default for ManagerOptions {
             preflight: true,
             leader_election: None,
             sharding: None,
+            owners: ShardOwners::default(),
             log: ReconcileLog::default(),
             metrics: MetricsRegistry::default(),
             ready: watch::Sender::new(false),

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{ReadError, Result};
 use crate::state::{Reads, StateContext, States};
+use crate::worker::owners::ShardOwners;
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
@@ -95,6 +96,7 @@ pub struct RunContext {
     pub(crate) stop: CancellationToken,
     pub(crate) metrics: MetricsRegistry,
     pub(crate) states: Arc<States>,
+    pub(crate) owners: ShardOwners,
     /// Client and caches of the cluster that the operator runs in.
     pub(crate) home: StateContext,
 }
@@ -184,6 +186,16 @@ impl RunContext {
     /// term; see [`StateContext::leadership`].
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.home.leadership()
+    }
+
+    /// Reports whether this replica of a sharded operator reconciles an object. A request of a
+    /// [`trigger`](crate::trigger) for an object of another replica has no effect: the runnable of
+    /// that replica has to send it. If the operator is not sharded, returns true, also in a process
+    /// that does not lead.
+    pub fn owns<K: Object>(&self, object: &K) -> bool {
+        let meta = object.meta();
+        let uid = meta.uid.as_deref().unwrap_or_default();
+        self.owners.owns(uid, meta.namespace.as_deref())
     }
 
     /// Returns the manager's metrics registry, in which the runnable can register metrics of its

@@ -275,6 +275,7 @@ impl RunningManager {
             stop: CancellationToken::new(),
             metrics: self.manager.options.metrics.clone(),
             states: states.clone(),
+            owners: self.manager.options.owners.clone(),
             home: self.context(fence),
         }
     }

@@ -48,7 +48,9 @@ impl RunningManager {
             .register(&mut self.manager.options.metrics.lock());
         let member = ShardMember::try_new(self.manager.client.clone(), election);
         let member = member.map_err(ManagerError::LeaderElection)?;
-        self.slots = Some(Slots::new(by, member.slots()));
+        let slots = Slots::new(by, member.slots());
+        self.manager.options.owners.set(&slots);
+        self.slots = Some(slots);
         for cluster in &self.clusters {
             cluster.caches.divide(by);
         }

@@ -5,6 +5,7 @@ mod controller;
 mod dispatch;
 pub(crate) mod metrics;
 mod objects;
+pub(crate) mod owners;
 mod requeue;
 mod retries;
 pub(crate) mod slots;

@@ -11,13 +11,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::engine::{RingEngine, RingInput, RingRequest};
+use super::engine::{RingEngine, RingInput, RingRequest, SlotView};
 use super::leases::{LABEL, RingLeases, RingOutcome, label_of, lease_of, watch};
-use super::slots::OwnedSlots;
+use super::slots::{OwnedSlots, Owners};
 use crate::engine::Timing;
 use crate::{
-    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWatchdog, LeaderWork,
-    Leadership,
+    LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
+    LeaderWatchdog, LeaderWork, Leadership,
 };
 
 /// Replica that divides the objects of an operator with other replicas.
@@ -81,6 +81,7 @@ pub struct ShardMember {
     ring: String,
     own_lease: String,
     timing: Timing,
+    metrics: LeaderElectionMetrics,
     engine: RingEngine,
     leases: RingLeases,
     slots: OwnedSlots,
@@ -101,6 +102,7 @@ impl ShardMember {
         let (timing, namespace) = (options.timing()?, options.namespace()?);
         let (ring, identity) = (options.lease_name.clone(), options.identity()?);
         let own_lease = lease_of(&ring, &identity);
+        let metrics = options.metrics.clone();
         let mut own = options;
         own.identity = Some(identity.clone());
         own.lease_name = own_lease.clone();
@@ -116,6 +118,7 @@ impl ShardMember {
             ring,
             own_lease,
             timing,
+            metrics,
         })
     }
 
@@ -175,13 +178,14 @@ impl ShardMember {
             engine: self.engine,
             leases: self.leases,
             slots: self.slots,
+            metrics: self.metrics,
             ring: self.ring,
         };
         let elector = self.elector.run(release.clone());
         let keep = async {
             keeper.run(&stop, &changed).await;
             // Another replica takes the slots that are left when the Lease has no holder.
-            keeper.slots.publish(None, &Default::default(), Vec::new());
+            keeper.lose();
             release.cancel();
         };
         tokio::select! {
@@ -207,6 +211,7 @@ struct Keeper {
     /// Fence of the replica's Lease, which also is the clock.
     clock: Fence,
     request_timeout: Duration,
+    metrics: LeaderElectionMetrics,
     /// Time after which a replica that is to stop loses the slots that it could not give away.
     leave_limit: Duration,
     ring: String,
@@ -260,24 +265,36 @@ impl Keeper {
 
     fn publish(&self, now: Duration) {
         let view = self.engine.view(now);
-        let mut members: Vec<(String, u32)> = Vec::new();
+        let mut owners = Owners::default();
         if let Some(ring) = self.engine.ring() {
             let names = ring.members().iter().map(|it| (it.identity.clone(), 0));
-            members.extend(names);
-            for owner in ring.owners().flatten() {
-                let mut all = members.iter_mut();
-                if let Some((_, count)) = all.find(|(name, _)| *name == owner.identity) {
-                    *count = count.saturating_add(1);
+            owners.members.extend(names);
+            owners.owners.extend(ring.owner_indexes());
+            for index in owners.owners.iter().flatten() {
+                if let Some((_, count)) = owners.members.get_mut(*index) {
+                    *count = u32::saturating_add(*count, 1);
                 }
             }
         }
         let before = self.slots.subscribe().borrow().clone();
-        self.slots.publish(self.engine.term(), &view, members);
+        self.slots.publish(self.engine.term(), &view, owners);
         let now = self.slots.subscribe().borrow().clone();
         if before.owned != now.owned || before.of != now.of {
             let (ring, owned, of) = (&self.ring, now.owned.len(), now.of);
             info!(%ring, owned, of, members = now.members.len(), "the slots of this replica have changed");
         }
+        if before.members != now.members || before.owners.len() != now.owners.len() {
+            let of = u32::try_from(now.owners.len()).unwrap_or(u32::MAX);
+            let left = before.members.iter().map(|(name, _)| name.as_str());
+            let left = left.filter(|name| now.members.iter().all(|(it, _)| it != name));
+            self.metrics.set_ring(&self.ring, of, &now.members, left);
+        }
+    }
+
+    /// Publishes that this replica owns no slots.
+    fn lose(&self) {
+        let view = SlotView::default();
+        self.slots.publish(None, &view, Owners::default());
     }
 
     /// Sends a request with a timeout.
@@ -294,6 +311,6 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.slots.publish(None, &Default::default(), Vec::new());
+        self.lose();
     }
 }

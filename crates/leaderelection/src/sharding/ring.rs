@@ -59,6 +59,11 @@ impl Ring {
         owners.map(|owner| owner.and_then(|index| self.members.get(index)))
     }
 
+    /// Returns the index of each slot's owner in [`members`](Self::members).
+    pub(crate) fn owner_indexes(&self) -> &[Option<usize>] {
+        &self.owners
+    }
+
     /// Returns the slots of a member.
     pub(crate) fn slots_of(&self, incarnation: &str) -> Vec<u32> {
         let owners = (0..).zip(self.owners());

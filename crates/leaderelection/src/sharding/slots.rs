@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use opkit_apimachinery::shard::slot;
 use opkit_client::Fence;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -36,6 +37,26 @@ pub struct SlotAssignment {
     pub owned: BTreeSet<u32>,
     /// Identity of each replica in the ring, with the number of its slots.
     pub members: Vec<(String, u32)>,
+    /// Index in `members` of the owner of each slot of the ring.
+    pub owners: Vec<Option<usize>>,
+}
+
+impl SlotAssignment {
+    /// Returns the slot of an object with this [hash](opkit_apimachinery::shard::hash), and the
+    /// identity of the replica that owns the slot; `None` if the ring was not read yet.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_leaderelection::SlotAssignment;
+    /// assert_eq!(SlotAssignment::default().owner_of(7), None);
+    /// ```
+    pub fn owner_of(&self, hash: u64) -> Option<(u32, Option<&str>)> {
+        let of = u32::try_from(self.owners.len()).ok().filter(|of| *of > 0)?;
+        let slot = slot(hash, of);
+        let owner = self.owners.get(slot as usize).copied().flatten();
+        let owner = owner.and_then(|index| self.members.get(index));
+        Some((slot, owner.map(|(identity, _)| identity.as_str())))
+    }
 }
 
 /// Handle to the slots of a replica; a clone is another handle to the same slots. See
@@ -56,6 +77,13 @@ pub struct SlotAssignment {
 #[derive(Debug, Clone)]
 pub struct OwnedSlots {
     shared: Arc<Shared>,
+}
+
+/// Replicas of the ring, and the owner of each slot; see [`SlotAssignment`].
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    pub(super) members: Vec<(String, u32)>,
+    pub(super) owners: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
@@ -145,12 +173,13 @@ impl OwnedSlots {
 
     /// Publishes the slots of this replica. Work in slots that are not among them can no longer
     /// begin; a change of the term or of the ring also ends the work that runs.
-    pub(super) fn publish(&self, term: Option<u64>, view: &SlotView, members: Vec<(String, u32)>) {
+    pub(super) fn publish(&self, term: Option<u64>, view: &SlotView, owners: Owners) {
         let assignment = SlotAssignment {
             term: term.filter(|_| view.of > 0),
             of: view.of,
             owned: view.owned.clone(),
-            members,
+            members: owners.members,
+            owners: owners.owners,
         };
         self.shared.table.lock().publish(&Publication {
             assignment: &assignment,

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::StatusCode;
-use opkit_controller::{Kind, ReconcileRecord};
-use opkit_debug::{Explanation, Refusal};
+use opkit_client::ObjectKey;
+use opkit_controller::{Kind, ReconcileRecord, ShardKey};
+use opkit_debug::{Explanation, Owner, Refusal};
+use serde_json::Value;
 
 use super::{Subject, json, message, refusal};
 
@@ -37,14 +39,58 @@ pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCo
             && controllers.contains(&&*record.controller)
     };
     let last = subject.log.last_of_each();
-    let records = last.iter().filter(is_meant);
-    let records = records.map(|last| subject.log.of(&last.controller, &last.request));
+    let records: Vec<_> = last.iter().filter(is_meant).collect();
+    let mut keys: Vec<ObjectKey> = records.iter().map(|it| it.request.key().clone()).collect();
+    let asked = query.get("namespace").map(|asked| asked.to_string());
+    let kinds = subject.controllers.iter();
+    let mut kinds = kinds.filter(|(controller, _)| controllers.contains(&controller.as_str()));
+    let kind = kinds.next().map(|(_, kind)| kind);
+    // Another replica may reconcile the object, and then there is no record of it here.
+    if keys.is_empty() && kind.is_some_and(|kind| !kind.namespaced || asked.is_some()) {
+        keys.push(ObjectKey {
+            namespace: asked.filter(|_| kind.is_some_and(|kind| kind.namespaced)),
+            name: name.to_string(),
+        });
+    }
+    keys.dedup();
+    let mut owners = Vec::new();
+    if let Some(kind) = kind {
+        for key in &keys {
+            owners.extend(owner(subject, kind, key).await);
+        }
+    }
+    let records = records
+        .into_iter()
+        .map(|last| subject.log.of(&last.controller, &last.request));
     let objects = records.map(|records| records.iter().map(|it| message::reconcile(it)).collect());
     let explanation = Explanation {
         operator: subject.operator.clone(),
         objects: objects.collect(),
+        owners,
     };
     (StatusCode::OK, json(&explanation))
+}
+
+/// Returns the owner of an object; `None` if the operator is not sharded, or if it is sharded by
+/// UID and the object cannot be read.
+async fn owner(subject: &Subject, kind: &Kind, key: &ObjectKey) -> Option<Owner> {
+    let uid = match subject.owners.by()? {
+        ShardKey::Uid => {
+            let object = subject.client.get(kind, key).await.ok()?;
+            let object: Value = serde_json::from_slice(&object).ok()?;
+            object.pointer("/metadata/uid")?.as_str()?.to_owned()
+        }
+        ShardKey::Namespace => String::new(),
+    };
+    let owner = subject.owners.of(&uid, key.namespace.as_deref())?;
+    Some(Owner {
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        hash: format!("{:016x}", owner.hash),
+        slot: owner.slot,
+        of: owner.of,
+        replica: owner.replica,
+    })
 }
 
 /// Returns the names of the controllers whose kind or name matches `name`.

@@ -86,6 +86,8 @@ fn subject() -> Subject {
         log: ReconcileLog::default(),
         metrics: MetricsRegistry::default(),
         names: RestMapper::new(cluster()),
+        client: RestClient::new(cluster()),
+        owners: ShardOwners::default(),
         ready: watch::channel(true).1,
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_client::{ClientOptions, RestMapper, SelectedCluster, pod_namespace};
+use opkit_client::{ClientOptions, RestClient, RestMapper, SelectedCluster, pod_namespace};
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
@@ -343,6 +343,7 @@ impl Operator {
         }
         let names = RestMapper::new(client.clone());
         let webhook_client = client.clone();
+        let (reader, owners) = (RestClient::new(client.clone()), settings.owners.clone());
         let mut manager = Manager::new(self.name.clone(), client, settings);
         for (name, connect) in self.clusters {
             let client = connect().await.map_err(|cause| OperatorError::Cluster {
@@ -402,6 +403,8 @@ impl Operator {
                 log: options.log,
                 metrics: options.metrics,
                 names,
+                client: reader,
+                owners,
                 ready,
             };
             let server = Arc::new(DebugServer::listen(debug, subject).await?);

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use opkit_random::Random;
 
+use super::beside::{lend, on_every_replica};
 use super::election::cut_off;
 use super::*;
 use crate::{
@@ -433,6 +434,51 @@ async fn no_object_is_reconciled_by_two_replicas_at_a_time() {
     for seed in 0..2 {
         replicas_at_random(ShardKey::Uid, seed).await;
         replicas_at_random(ShardKey::Namespace, seed).await;
+    }
+}
+
+/// Each replica knows the owner of each object, also of those of the other one.
+#[tokio::test(start_paused = true)]
+async fn every_replica_shows_the_owners() {
+    for by in [ShardKey::Namespace, ShardKey::Uid] {
+        let server = Server::new(&["configmaps", "secrets", "leases"]);
+        put_all(&server);
+        let (runnable, mut contexts) = lend(on_every_replica);
+        let setup = |manager: Manager| manager.runnable(runnable);
+        let one = Replica::start_with(server.client(), by, "one", setup).await;
+        let two = Replica::start(server.client(), by, "two").await;
+        one.run.settle(DIVIDED).await;
+        let _ = (one.seen(), two.seen());
+        put_all(&server);
+        one.run.settle(MOMENT).await;
+        let (of_one, of_two) = (one.seen(), two.seen());
+        let cx = contexts.recv().await.unwrap();
+        for number in 0..OBJECTS {
+            let map: ConfigMap =
+                serde_json::from_value(server.get(&path(number)).unwrap()).unwrap();
+            let (meta, name) = (&map.metadata, format!("map-{number:02}"));
+            let uid = meta.uid.as_deref().unwrap();
+            let owner = cx.owners.of(uid, meta.namespace.as_deref()).unwrap();
+            let expected = if of_one.contains(&name) { "one" } else { "two" };
+            assert!(expected == "one" || of_two.contains(&name));
+            assert_eq!(owner.replica.as_deref(), Some(expected), "{by:?} {name}");
+            assert_eq!(cx.owns(&map), expected == "one");
+        }
+        let metrics = two.run.metrics.encode();
+        for line in [
+            "opkit_shard_slots{name=\"test\",member=\"one\"} 8",
+            "opkit_shard_slots{name=\"test\",member=\"two\"} 8",
+            "opkit_shard_ring_slots{name=\"test\"} 16",
+            "opkit_shard_members{name=\"test\"} 2",
+        ] {
+            assert!(metrics.contains(line), "{line} is not in {metrics}");
+        }
+        one.run.stop().await.unwrap();
+        two.run.settle(MOMENT).await;
+        let metrics = two.run.metrics.encode();
+        assert!(!metrics.contains("member=\"one\""), "{metrics}");
+        assert!(metrics.contains("opkit_shard_members{name=\"test\"} 1"));
+        two.run.stop().await.unwrap();
     }
 }
 

@@ -24,7 +24,7 @@ fn open() -> Fence {
 /// Returns slots that a replica serves in its first term.
 fn serving(owned: &[u32], of: u32) -> OwnedSlots {
     let slots = OwnedSlots::new(open(), LIMIT);
-    slots.publish(Some(1), &view(owned, of), Vec::new());
+    slots.publish(Some(1), &view(owned, of), Owners::default());
     serve(&slots);
     slots
 }
@@ -43,7 +43,7 @@ fn in_slot(slot: u64, of: u64) -> u64 {
 fn work_begins_only_in_slots_that_are_served() {
     let slots = OwnedSlots::new(open(), LIMIT);
     assert!(slots.begin(0).is_none());
-    slots.publish(Some(1), &view(&[0, 2], 4), Vec::new());
+    slots.publish(Some(1), &view(&[0, 2], 4), Owners::default());
     assert!(slots.begin(0).is_none(), "the caches are not filled yet");
     serve(&slots);
     let served = [0, 1, 2, 3].map(|slot| slots.serves(in_slot(slot, 4)));
@@ -58,7 +58,7 @@ fn work_begins_only_in_slots_that_are_served() {
 fn a_slot_is_idle_after_its_last_work_and_its_fence_is_closed_then() {
     let slots = serving(&[0, 1], 4);
     let (first, second) = (slots.begin(0).unwrap(), slots.begin(0).unwrap());
-    slots.publish(Some(1), &view(&[1], 4), Vec::new());
+    slots.publish(Some(1), &view(&[1], 4), Owners::default());
     assert!(slots.begin(0).is_none() && slots.begin(in_slot(1, 4)).is_some());
     drop(first);
     assert!(!slots.is_idle(0, 4));
@@ -75,8 +75,8 @@ fn a_slot_is_idle_after_its_last_work_and_its_fence_is_closed_then() {
 fn a_slot_that_is_kept_after_all_is_another_grant() {
     let slots = serving(&[0], 2);
     let work = slots.begin(0).unwrap();
-    slots.publish(Some(1), &view(&[], 2), Vec::new());
-    slots.publish(Some(1), &view(&[0], 2), Vec::new());
+    slots.publish(Some(1), &view(&[], 2), Owners::default());
+    slots.publish(Some(1), &view(&[0], 2), Owners::default());
     serve(&slots);
     let next = slots.begin(0).unwrap();
     assert_ne!(work.grant(), next.grant());
@@ -92,11 +92,11 @@ fn more_slots_do_not_end_work() {
     let slots = serving(&[0, 1], 4);
     let work = slots.begin(0).unwrap();
     // Slot 0 of 4 is slots 0 and 1 of 8.
-    slots.publish(Some(1), &view(&[0, 1, 2, 3], 8), Vec::new());
+    slots.publish(Some(1), &view(&[0, 1, 2, 3], 8), Owners::default());
     serve(&slots);
     assert_eq!(slots.begin(0).unwrap().grant(), work.grant());
     // A half of it is given away: the work must end, and the other half goes on.
-    slots.publish(Some(1), &view(&[1, 2, 3], 8), Vec::new());
+    slots.publish(Some(1), &view(&[1, 2, 3], 8), Owners::default());
     serve(&slots);
     assert!(slots.begin(0).is_none());
     let kept = slots.begin(in_slot(1, 8)).unwrap();
@@ -105,7 +105,7 @@ fn more_slots_do_not_end_work() {
     drop(work);
     assert!(slots.is_idle(0, 8) && kept.fence().check().is_ok());
     // Two slots become one again.
-    slots.publish(Some(1), &view(&[1], 4), Vec::new());
+    slots.publish(Some(1), &view(&[1], 4), Owners::default());
     serve(&slots);
     assert!(slots.serves(in_slot(2, 8)) && slots.serves(in_slot(3, 8)));
     assert!(!slots.serves(in_slot(1, 8)));
@@ -116,11 +116,11 @@ fn the_end_of_a_term_ends_all_work() {
     let slots = serving(&[0], 1);
     let work = slots.begin(7).unwrap();
     let assignment = slots.subscribe().borrow().clone();
-    slots.publish(None, &view(&[], 0), Vec::new());
+    slots.publish(None, &view(&[], 0), Owners::default());
     assert!(work.lost().is_cancelled() && work.fence().check().is_err());
     assert!(slots.begin(7).is_none());
     // An assignment of the earlier term has no effect.
-    slots.publish(Some(2), &view(&[0], 1), Vec::new());
+    slots.publish(Some(2), &view(&[0], 1), Owners::default());
     slots.serve(&assignment);
     assert!(slots.begin(7).is_none());
     serve(&slots);
@@ -140,17 +140,17 @@ fn the_objects_of_all_replicas_are_estimated_by_the_own_share() {
 async fn work_that_does_not_end_is_ended_after_the_limit() {
     let slots = serving(&[0, 1], 2);
     let work = slots.begin(0).unwrap();
-    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    slots.publish(Some(1), &view(&[1], 2), Owners::default());
     assert!(slots.end_late().is_some_and(|time| time <= LIMIT));
     tokio::time::advance(LIMIT / 2).await;
     // The ring is read again, and the limit stays.
-    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    slots.publish(Some(1), &view(&[1], 2), Owners::default());
     assert!(slots.end_late().is_some_and(|time| time <= LIMIT / 2));
     assert!(!work.lost().is_cancelled() && work.fence().check().is_ok());
     tokio::time::advance(LIMIT / 2).await;
     assert_eq!(slots.end_late(), None);
     assert!(work.lost().is_cancelled() && work.fence().check().is_err());
-    slots.publish(Some(1), &view(&[1], 2), Vec::new());
+    slots.publish(Some(1), &view(&[1], 2), Owners::default());
     assert!(work.fence().check().is_err());
     assert!(!slots.is_idle(0, 2), "its future is not dropped yet");
     drop(work);
@@ -161,8 +161,8 @@ async fn work_that_does_not_end_is_ended_after_the_limit() {
 async fn work_in_a_slot_that_is_kept_after_all_has_no_limit() {
     let slots = serving(&[0], 2);
     let work = slots.begin(0).unwrap();
-    slots.publish(Some(1), &view(&[], 2), Vec::new());
-    slots.publish(Some(1), &view(&[0], 2), Vec::new());
+    slots.publish(Some(1), &view(&[], 2), Owners::default());
+    slots.publish(Some(1), &view(&[0], 2), Owners::default());
     tokio::time::advance(LIMIT * 2).await;
     assert_eq!(slots.end_late(), None);
     assert!(!work.lost().is_cancelled() && work.fence().check().is_ok());
@@ -177,7 +177,7 @@ fn another_ring_ends_all_work() {
         ring: 2,
         ..view(&[0, 1], 2)
     };
-    slots.publish(Some(1), &next, Vec::new());
+    slots.publish(Some(1), &next, Owners::default());
     assert!(work.lost().is_cancelled() && work.fence().check().is_err());
     assert!(slots.begin(0).is_none());
     assert!(
@@ -188,7 +188,7 @@ fn another_ring_ends_all_work() {
     // The ring cannot be read.
     serve(&slots);
     let work = slots.begin(0).unwrap();
-    slots.publish(Some(1), &SlotView::default(), Vec::new());
+    slots.publish(Some(1), &SlotView::default(), Owners::default());
     assert!(work.lost().is_cancelled());
     assert_eq!(slots.subscribe().borrow().term, None);
 }
@@ -200,11 +200,11 @@ async fn slots_are_lost_when_the_ring_was_not_read_in_time() {
         until: slots.shared.fence.now() + Duration::from_secs(seconds),
         ..view(&[0], 1)
     };
-    slots.publish(Some(1), &until(10), Vec::new());
+    slots.publish(Some(1), &until(10), Owners::default());
     serve(&slots);
     let work = slots.begin(7).unwrap();
     tokio::time::advance(Duration::from_secs(8)).await;
-    slots.publish(Some(1), &until(10), Vec::new());
+    slots.publish(Some(1), &until(10), Owners::default());
     tokio::time::advance(Duration::from_secs(8)).await;
     assert!(slots.begin(7).is_some() && work.fence().check().is_ok());
     // The process was paused, so nothing was published.
