@@ -730,6 +730,7 @@ impl Operator {
             read: self.webhooks.reads().kinds().cloned().collect(),
             kinds: &self.kinds,
             uncached: &self.uncached,
+            sharded: self.sharding.is_some(),
             rules: &self.rules,
             event_api: self.event_api,
         }

@@ -28,6 +28,8 @@ pub(crate) struct Declared<'a> {
     pub(crate) kinds: &'a [Kind],
     /// Kinds that all controllers read from the server.
     pub(crate) uncached: &'a [Kind],
+    /// Whether replicas divide the objects, and read those of other replicas from the server.
+    pub(crate) sharded: bool,
     /// Rules that the operator declares, for requests that opkit cannot infer.
     pub(crate) rules: &'a [PolicyRule],
     pub(crate) event_api: EventApi,
@@ -91,6 +93,9 @@ impl Declared<'_> {
             let owns = watched.iter().any(owns);
             for watched in watched {
                 rules.push(rule(&watched.kind, "", &CACHE));
+                if self.sharded {
+                    rules.push(rule(&watched.kind, "", &["get"]));
+                }
                 if watched.is_owned || watched.is_unowned {
                     rules.push(rule(&watched.kind, "", &WRITE));
                 }

@@ -22,6 +22,9 @@ impl<S> Context<S> {
     ///
     /// A key is `name`, which means the namespace of the reconciled object, or `(namespace, name)`.
     ///
+    /// A replica of a sharded operator caches a part of a kind that the controller watches. An
+    /// object that is not in the cache, and that another replica may have, is read from the server.
+    ///
     /// # Errors
     /// When the kind is not declared, the object cannot be decoded as its Rust type, or a request
     /// fails. Also when the kind is namespaced, but neither the key nor the reconciled object has a
@@ -44,6 +47,9 @@ impl<S> Context<S> {
     /// see
     /// [`fetch`](Context::fetch). A selection without a namespace selects the namespace of the
     /// reconciled object, unless it selects [all namespaces](Selection::all_namespaces).
+    ///
+    /// A replica of a sharded operator reads a kind from the server if it caches only a part of the
+    /// selected objects. It always reads selections by an index or by an owner from its cache.
     ///
     /// # Errors
     /// When the kind is not declared, or a request fails. Also when the selection is by an index
@@ -68,8 +74,12 @@ impl<S> Context<S> {
         &self,
         key: &ObjectKey,
     ) -> Result<Option<Option<Arc<K>>>, ReadError> {
+        let declared = &self.term.cluster.reads.declared;
         let (informer, asks_server) = match self.route::<K>()? {
-            Route::Cache(informer) => (informer, false),
+            Route::Cache(informer) => {
+                let namespace = key.namespace.as_deref();
+                (informer, declared.is_divided(TypeId::of::<K>(), namespace))
+            }
             Route::CacheOrServer(informer) => (informer, true),
             Route::Server => return Ok(None),
         };
@@ -93,7 +103,15 @@ impl<S> Context<S> {
         selection: &Selection,
     ) -> Result<Option<Lister<K>>, ReadError> {
         Ok(match self.route::<K>()? {
-            Route::Cache(informer) => informer.lister(),
+            Route::Cache(informer) => {
+                let declared = &self.term.cluster.reads.declared;
+                let namespace = selection.namespace.as_deref();
+                let is_own = selection.index.is_some() || selection.owner_uid.is_some();
+                match !is_own && declared.is_divided(TypeId::of::<K>(), namespace) {
+                    true => None,
+                    false => informer.lister(),
+                }
+            }
             Route::CacheOrServer(informer) => {
                 match informer.has_all(selection.namespace.as_deref()) {
                     true => informer.lister(),

@@ -1,6 +1,7 @@
 //! Turns each declared controller into a running controller, with its names, informers and queue.
 //! This happens once, when the manager starts.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use opkit_apimachinery::shard::ShardKey;
@@ -16,7 +17,7 @@ use crate::context::prune::OwnedKind;
 use crate::object::Request;
 use crate::reads::cross_namespace::{Grants, resource_of};
 use crate::reads::parts::selected_for;
-use crate::reads::{ControllerIdentity, Declared, MapContext, UndeclaredReads};
+use crate::reads::{ControllerIdentity, Declared, Divided, MapContext, UndeclaredReads};
 use crate::source::spec::Role;
 use crate::source::{ControllerSources, DeletedObjects, Triggers};
 use crate::state::States;
@@ -124,7 +125,13 @@ impl<'a> Resolver<'a> {
         identity: &Arc<ControllerIdentity>,
         cluster: &Cluster,
     ) -> Option<Arc<ClusterController>> {
-        let mut declared = Declared::default();
+        let mut declared = Declared {
+            divided: self.slots.as_ref().map(|slots| Divided {
+                slots: slots.clone(),
+                types: HashSet::new(),
+            }),
+            ..Declared::default()
+        };
         let (mut owned, mut unowned) = (Vec::new(), Vec::new());
         let mut informers = Vec::with_capacity(spec.sources.len());
         let selected = self.slots.as_ref();
@@ -133,6 +140,9 @@ impl<'a> Resolver<'a> {
         for (source, selected) in spec.sources.iter().zip(selected) {
             let watched = &source.watched;
             let informer = cluster.caches.informer(watched, selected);
+            if let (Some(divided), Some(_)) = (&mut declared.divided, selected) {
+                divided.types.extend(watched.type_id);
+            }
             informers.push(informer.clone());
             let resource = resource_of(&watched.kind);
             let children = || OwnedKind {

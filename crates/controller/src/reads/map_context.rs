@@ -9,7 +9,7 @@ use opkit_cache::{DynamicObject, Informer, Lister, Selection};
 use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 
 use super::cross_namespace::Grants;
-use super::{ControllerIdentity, UndeclaredReads};
+use super::{ControllerIdentity, Divided, UndeclaredReads};
 use crate::error::ReadError;
 
 /// Reads from the cache for the map functions of a controller: the objects of the kinds that the
@@ -32,6 +32,8 @@ pub(crate) struct Declared {
     pub(crate) uncached: HashMap<TypeId, Option<Informer>, RandomState>,
     /// Where kinds that are not declared are read.
     pub(crate) undeclared: UndeclaredReads,
+    /// Kinds of which a replica of a sharded operator caches a part.
+    pub(crate) divided: Option<Divided>,
     /// Kinds of children with owner references, regardless of the API version and of whether only
     /// metadata is cached. `Context::apply` accepts only these kinds.
     pub(crate) owned: HashSet<GroupResource, RandomState>,

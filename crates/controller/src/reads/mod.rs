@@ -12,5 +12,5 @@ pub(crate) use self::identity::ControllerIdentity;
 pub(crate) use self::map_context::Declared;
 pub use self::map_context::MapContext;
 pub use self::uncached::UndeclaredReads;
-pub(crate) use self::uncached::{Route, UncachedKind};
+pub(crate) use self::uncached::{Divided, Route, UncachedKind};
 pub(crate) use self::watched::Watched;

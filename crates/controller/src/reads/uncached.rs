@@ -1,11 +1,15 @@
 //! Kinds that a controller reads without watching them, and where the reads go.
 
 use std::any::TypeId;
+use std::collections::HashSet;
+use std::sync::Arc;
 
+use opkit_apimachinery::shard::ShardKey;
 use opkit_cache::Informer;
 use opkit_client::{Kind, Object};
 
 use super::Declared;
+use crate::worker::slots::Slots;
 
 /// Where [`Context::fetch`](crate::Context::fetch) and `fetch_list` read the kinds that neither the
 /// controller nor the operator declares; see `Operator::undeclared_reads`.
@@ -51,7 +55,29 @@ pub(crate) enum Route<'a> {
     Server,
 }
 
+/// Kinds of which a replica of a sharded operator caches a part.
+#[derive(Debug)]
+pub(crate) struct Divided {
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) types: HashSet<TypeId>,
+}
+
 impl Declared {
+    /// Reports whether objects of a kind in `namespace` may exist that only another replica of a
+    /// sharded operator caches.
+    pub(crate) fn is_divided(&self, type_id: TypeId, namespace: Option<&str>) -> bool {
+        let divided = self.divided.as_ref();
+        let divided = divided.filter(|it| it.types.contains(&type_id));
+        divided.is_some_and(|it| match (it.slots.by, namespace) {
+            (ShardKey::Namespace, Some(namespace)) => {
+                let hash = it.slots.hash_of("", Some(namespace));
+                !it.slots.owned.serves(hash)
+            }
+            // The UID of an object that is not cached is unknown.
+            (ShardKey::Uid, _) | (ShardKey::Namespace, None) => true,
+        })
+    }
+
     /// Returns where a kind is read; `None` if the kind is not declared.
     pub(crate) fn route(&self, type_id: TypeId) -> Option<Route<'_>> {
         if let Some(cached) = self.uncached.get(&type_id) {

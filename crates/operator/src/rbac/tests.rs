@@ -31,6 +31,7 @@ fn rules_cover_the_declarations_and_no_more() {
         read: Vec::new(),
         kinds: &[],
         uncached: &[],
+        sharded: false,
         rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
         event_api: EventApi::EventsV1,
     };
@@ -71,11 +72,35 @@ fn events_in_the_core_api_need_another_permission() {
         read: Vec::new(),
         kinds: &[],
         uncached: &[],
+        sharded: false,
         rules: &[],
         event_api: EventApi::CoreV1,
     };
     let expected = PolicyRule::new("", ["events"], ["create", "patch"]);
     assert_eq!(declared.rules(), merge(&[expected]));
+}
+
+/// Checks that a replica of a sharded operator may read objects that others cache.
+#[test]
+fn a_sharded_operator_may_get_what_it_watches() {
+    let controllers = controllers();
+    let declared = |sharded| Declared {
+        controllers: &controllers,
+        with_status: BTreeSet::new(),
+        read: Vec::new(),
+        kinds: &[],
+        uncached: &[],
+        sharded,
+        rules: &[],
+        event_api: EventApi::EventsV1,
+    };
+    let may_get = |sharded: bool| {
+        let rules = declared(sharded).rules();
+        let of = |rule: &PolicyRule| rule.resources.iter().any(|it| it == "secrets");
+        let rule = rules.iter().find(|rule| of(rule)).unwrap();
+        rule.verbs.iter().any(|verb| verb == "get")
+    };
+    assert_eq!((may_get(false), may_get(true)), (false, true));
 }
 
 #[test]
@@ -91,6 +116,7 @@ fn children_without_owner_references_are_written_and_recorded() {
         read: Vec::new(),
         kinds: &[],
         uncached: &[],
+        sharded: false,
         rules: &[],
         event_api: EventApi::EventsV1,
     };
@@ -124,6 +150,7 @@ fn kinds_that_are_read_from_the_server_are_not_watched() {
         read: Vec::new(),
         kinds: &[],
         uncached: &[Kind::of::<Namespace>()],
+        sharded: false,
         rules: &[],
         event_api: EventApi::EventsV1,
     };
@@ -160,6 +187,7 @@ fn a_condition_of_any_kind_is_written_to_its_status() {
             read: Vec::new(),
             kinds: &[],
             uncached: &[],
+            sharded: false,
             rules: &[],
             event_api: EventApi::EventsV1,
         };
@@ -188,6 +216,7 @@ fn kinds_for_reading_are_listed_and_watched() {
         read: Vec::new(),
         kinds: &[Kind::of::<ConfigMap>()],
         uncached: &[],
+        sharded: false,
         rules: &[],
         event_api: EventApi::EventsV1,
     };

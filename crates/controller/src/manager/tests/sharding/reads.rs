@@ -70,3 +70,55 @@ async fn a_kind_that_is_declared_for_reading_is_whole() {
         assert_eq!([read, cached], [OBJECTS, OBJECTS + own]);
     }
 }
+
+/// Checks that `fetch` reads the objects of other replicas, and `get` does not.
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_fetches_objects_of_other_replicas() {
+    for by in [ShardKey::Namespace, ShardKey::Uid] {
+        let api = Server::new(&["configmaps", "leases"]);
+        put_all(&api);
+        let start = async |name: &'static str| {
+            let seen = Seen::default();
+            let reconciled = seen.clone();
+            let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
+                let reconciled = reconciled.clone();
+                async move {
+                    let (mut cached, mut fetched) = (0, 0);
+                    for number in 0..OBJECTS {
+                        let key = (format!("{number:02}-namespace"), format!("map-{number:02}"));
+                        cached += usize::from(cx.get::<ConfigMap>(key.clone())?.is_some());
+                        fetched += usize::from(cx.fetch::<ConfigMap>(key).await?.is_some());
+                    }
+                    assert_eq!(fetched, OBJECTS, "{by:?}");
+                    let all = Selection::default().all_namespaces();
+                    assert_eq!(cx.fetch_list::<ConfigMap>(all).await?.len(), OBJECTS);
+                    assert!(
+                        cx.fetch::<ConfigMap>(("99-namespace", "none"))
+                            .await?
+                            .is_none()
+                    );
+                    let name = map.metadata.name.clone().unwrap();
+                    reconciled.lock().push(format!("{name} {cached}"));
+                    Ok::<_, Error>(Action::await_change())
+                }
+            });
+            let options = sharding(by, name);
+            let setup = |manager: Manager| manager.controller(controller);
+            (Run::start_with(&api, options, setup).await, seen)
+        };
+        let (one, of_one) = start("one").await;
+        let (two, of_two) = start("two").await;
+        one.settle(DIVIDED).await;
+        let _ = (take(&of_one), take(&of_two));
+        put_all(&api);
+        one.settle(DIVIDED).await;
+        let (of_one, of_two) = (take(&of_one), take(&of_two));
+        assert_eq!(of_one.len() + of_two.len(), OBJECTS);
+        for seen in [of_one, of_two] {
+            let part = format!(" {}", seen.len());
+            assert!(seen.iter().all(|line| line.ends_with(&part)), "{seen:?}");
+        }
+        one.stop().await.unwrap();
+        two.stop().await.unwrap();
+    }
+}
