@@ -186,6 +186,8 @@ enum InFlight {
 #[derive(Debug, Clone)]
 struct Observed {
     record: Option<LeaseRecord>,
+    /// Incarnation of the replica in the ring.
+    incarnation: Option<String>,
     /// Time at which the record was last observed to change.
     changed: Duration,
 }
@@ -388,11 +390,24 @@ impl RingEngine {
         for name in names {
             let lease = snapshot.leases.iter().find(|it| it.name == name);
             let record = lease.map(|lease| lease.record.clone());
+            let members = snapshot.ring.iter().flat_map(|(ring, _)| ring.members());
+            let mut members =
+                members.filter(|it| (self.lease_of)(&self.ring_name, &it.identity) == name);
+            let incarnation = members.next().map(|it| it.incarnation.clone());
+            // A Lease that is missing may have been created and renewed since the last list.
+            let is_followed = record.is_some() || !self.has_gap();
             match self.observed.get_mut(&name) {
-                Some(observed) if observed.record == record => {}
+                Some(observed)
+                    if is_followed
+                        && (&observed.record, &observed.incarnation) == (&record, &incarnation) => {
+                }
                 _ => {
-                    let changed = now;
-                    self.observed.insert(name, Observed { record, changed });
+                    let observed = Observed {
+                        record,
+                        incarnation,
+                        changed: now,
+                    };
+                    self.observed.insert(name, observed);
                 }
             }
         }
@@ -441,12 +456,18 @@ impl RingEngine {
         self.ring().map(|ring| ring.revision) == Some(revision)
     }
 
+    /// Reports whether the last two lists are so far apart that what both did not find may have
+    /// existed in the meantime.
+    fn has_gap(&self) -> bool {
+        let gap = self.timing.retry_period.saturating_mul(2);
+        self.sent > self.asked.saturating_add(gap)
+    }
+
     /// Handles a list without a ring. Lists that are far apart do not show that there was no ring
     /// in the meantime.
     fn missed(&mut self, now: Duration) {
-        let gap = self.timing.retry_period.saturating_mul(2);
         match self.missing {
-            Some(_) if self.sent <= self.asked.saturating_add(gap) => {}
+            Some(_) if !self.has_gap() => {}
             _ => self.missing = Some(now),
         }
     }

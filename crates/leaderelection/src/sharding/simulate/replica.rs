@@ -328,7 +328,8 @@ impl Simulation {
                 true if drained.is_none() => {
                     *drained = Some(local);
                     let delay = replica.clock.until(self.now, local + limit);
-                    ends = Some(delay);
+                    // The rate of the clock is rounded.
+                    ends = Some(delay + Duration::from_micros(1));
                 }
                 true => {}
                 false => *drained = None,
