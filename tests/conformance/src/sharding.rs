@@ -25,16 +25,29 @@ struct Replica {
     run: JoinSet<()>,
 }
 
+/// Times of a Lease that expires soon after the death of its holder, and that a holder renews even
+/// if a busy machine delays it for some seconds.
+const SHORT: [Duration; 3] = [
+    Duration::from_secs(6),
+    Duration::from_secs(4),
+    Duration::from_millis(500),
+];
+/// Times of a Lease that no holder loses during a test.
+const LONG: [Duration; 3] = [
+    Duration::from_secs(60),
+    Duration::from_secs(45),
+    Duration::from_millis(500),
+];
+
 impl Replica {
-    fn start(plane: &ControlPlane, identity: &str) -> opkit::Result<Self> {
+    fn start(plane: &ControlPlane, identity: &str, times: [Duration; 3]) -> opkit::Result<Self> {
         let seam = Seam::new();
         let client = seam.wrap(plane.client());
         let mut options = LeaderElectionOptions::new(RING);
         options.namespace = Some(plane.namespace().to_owned());
         options.identity = Some(identity.to_owned());
-        options.lease_duration = Duration::from_secs(3);
-        options.renew_deadline = Duration::from_secs(2);
-        options.retry_period = Duration::from_millis(500);
+        let [lease, renew, retry] = times;
+        options = options.timings(lease, renew, retry);
         let member = ShardMember::try_new(RestClient::new(client), options)?;
         let slots = member.slots();
         let stop = CancellationToken::new();
@@ -106,14 +119,14 @@ fn check_owners(replicas: &[&Replica]) {
 
 #[opkit::test]
 async fn replicas_divide_the_slots(plane: ControlPlane) -> opkit::Result {
-    let one = Replica::start(&plane, "one")?;
+    let one = Replica::start(&plane, "one", LONG)?;
     let of = until_divided(&[&one]).await;
     assert_eq!(of, 8);
     let lease: Lease = plane.get(RING).await?.expect("the ring");
     assert!(lease.annotations()["opkit.dev/slots"].contains("\"identity\":\"one\""));
 
-    let two = Replica::start(&plane, "two")?;
-    let mut three = Replica::start(&plane, "three")?;
+    let two = Replica::start(&plane, "two", LONG)?;
+    let mut three = Replica::start(&plane, "three", LONG)?;
     let of = until_divided(&[&one, &two, &three]).await;
     assert_eq!(of, 32);
     let members = one.assignment.borrow().members.clone();
@@ -135,8 +148,8 @@ async fn replicas_divide_the_slots(plane: ControlPlane) -> opkit::Result {
 
 #[opkit::test]
 async fn the_slots_of_a_dead_replica_are_taken(plane: ControlPlane) -> opkit::Result {
-    let one = Replica::start(&plane, "one")?;
-    let mut two = Replica::start(&plane, "two")?;
+    let one = Replica::start(&plane, "one", SHORT)?;
+    let mut two = Replica::start(&plane, "two", SHORT)?;
     until_divided(&[&one, &two]).await;
     // Dropped without a stop, as in a crash: the Lease stays until it expires.
     two.run.abort_all();
@@ -152,8 +165,8 @@ async fn a_replica_without_a_connection_loses_its_slots_and_comes_back(
     plane: ControlPlane,
 ) -> opkit::Result {
     let (one, two) = (
-        Replica::start(&plane, "one")?,
-        Replica::start(&plane, "two")?,
+        Replica::start(&plane, "one", SHORT)?,
+        Replica::start(&plane, "two", SHORT)?,
     );
     until_divided(&[&one, &two]).await;
     let hash = (0..64)

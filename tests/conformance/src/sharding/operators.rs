@@ -45,7 +45,7 @@ impl Replica {
     ) -> opkit::Result<Self> {
         let seconds = Duration::from_secs;
         let lease = LeaderElectionOptions::new("shop-operator.opkit.dev");
-        let lease = lease.timings(seconds(3), seconds(2), Duration::from_millis(500));
+        let lease = lease.timings(seconds(6), seconds(4), Duration::from_millis(500));
         let operator = shop_operator::operator();
         let operator = operator.leader_election(lease).sharded(division.by);
         let mut options = RunOptions::default();
@@ -196,6 +196,19 @@ fn check_owners(replicas: &[&Replica]) {
     }
 }
 
+/// Returns the number of slots of each replica of a ring; `None` if a slot has no owner.
+fn shares(ring: &Lease) -> Option<Vec<usize>> {
+    let slots = ring.annotations().get("opkit.dev/slots")?;
+    let slots: Value = serde_json::from_str(slots).ok()?;
+    let mut shares = vec![0; slots["members"].as_array()?.len()];
+    // The owners are runs, such as `0*4,1*3`.
+    for run in slots["owners"].as_str()?.split(',') {
+        let (owner, count) = run.split_once('*')?;
+        *shares.get_mut(owner.parse::<usize>().ok()?)? += count.parse::<usize>().ok()?;
+    }
+    Some(shares)
+}
+
 async fn three_replicas(plane: ControlPlane, division: Division) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     if division.by_server {
@@ -219,10 +232,12 @@ async fn three_replicas(plane: ControlPlane, division: Division) -> opkit::Resul
     check_owners(&[&one, &two, &three, &four]);
     // The replica that was killed is gone, and the others have equal shares.
     let is_divided = |ring: &Lease| {
-        let slots = ring.annotations().get("opkit.dev/slots");
-        let slots = slots.and_then(|slots| serde_json::from_str::<Value>(slots).ok());
-        let members = slots.and_then(|slots| Some(slots["members"].as_array()?.len()));
-        members == Some(3)
+        let shares = shares(ring).unwrap_or_default();
+        let (least, most) = (shares.iter().min(), shares.iter().max());
+        shares.len() == 3
+            && least
+                .zip(most)
+                .is_some_and(|(least, most)| most - least <= 1)
     };
     plane
         .eventually("shop-operator.opkit.dev", is_divided)
