@@ -46,6 +46,7 @@ const FILES: &[(&str, &[&str])] = &[
             "crates/controller/src/context/prune.rs",
             "crates/controller/src/worker/dispatch.rs",
             "crates/controller/src/worker/requeue.rs",
+            "crates/controller/src/worker/slots.rs",
         ],
     ),
     (
@@ -56,6 +57,7 @@ const FILES: &[(&str, &[&str])] = &[
             "crates/leaderelection/src/sharding/engine/actions.rs",
             "crates/leaderelection/src/sharding/ring.rs",
             "crates/leaderelection/src/sharding/ring/balance.rs",
+            "crates/leaderelection/src/sharding/slots/table.rs",
         ],
     ),
     (

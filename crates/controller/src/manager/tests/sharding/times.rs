@@ -159,3 +159,49 @@ async fn a_ring_that_is_deleted_is_created_again_after_a_lease() {
         run.stop().await.unwrap();
     }
 }
+
+/// Returns a client whose lists of config maps get no response while the flag is set.
+fn without_lists(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
+    let (inner, cut) = (server.client(), Arc::new(AtomicBool::new(false)));
+    let is_cut = cut.clone();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (inner, is_cut) = (inner.clone(), is_cut.clone());
+        async move {
+            let is_list = request.uri().path().ends_with("/configmaps");
+            while is_list && is_cut.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            inner.send(request).await
+        }
+    });
+    (kube::Client::new(service, "default"), cut)
+}
+
+/// Checks that a replica reconciles no object of new slots before it has listed them, and that it
+/// does so as soon as it can.
+#[tokio::test(start_paused = true)]
+async fn slots_are_served_when_their_objects_are_listed() {
+    let server = Server::new(&["configmaps", "leases"]);
+    put_all(&server);
+    let (client, cut) = without_lists(&server);
+    let one = start(client, ShardKey::Uid, "one").await;
+    let two = start(server.client(), ShardKey::Uid, "two").await;
+    one.0.settle(DIVIDED).await;
+    cut.store(true, Ordering::SeqCst);
+    let of_two = {
+        two.1.lock().clear();
+        put_all(&server);
+        two.0.settle(MOMENT).await;
+        two.1.lock().len()
+    };
+    assert!(of_two > 0 && of_two < OBJECTS);
+    one.1.lock().clear();
+    two.0.stop().await.unwrap();
+    tokio::time::sleep(DIVIDED * 5).await;
+    assert_eq!(one.1.lock().len(), 0, "it cannot list the objects");
+    cut.store(false, Ordering::SeqCst);
+    tokio::time::sleep(DIVIDED).await;
+    let names: BTreeSet<_> = one.1.lock().iter().map(|(name, _)| name.clone()).collect();
+    assert!(names.len() >= of_two, "{names:?}");
+    one.0.stop().await.unwrap();
+}
