@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Manager;
+use super::parts::selected_for;
 use super::posters::EventPosters;
-use crate::reads::parts::selected_for;
 use crate::state::Caches;
 
 /// A cluster that controllers run against.

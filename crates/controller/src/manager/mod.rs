@@ -10,6 +10,7 @@ mod cluster;
 mod each;
 mod election;
 mod first_slot;
+mod parts;
 mod posters;
 mod preflight;
 mod resolve;

@@ -9,6 +9,7 @@ use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 
 use super::Manager;
 use super::cluster::Cluster;
+use super::parts::selected_for;
 use crate::builder::AnyController;
 use crate::builder::spec::ControllerSpec;
 use crate::context::ClusterController;
@@ -16,7 +17,6 @@ use crate::context::apply::applied::AppliedChildren;
 use crate::context::prune::OwnedKind;
 use crate::object::Request;
 use crate::reads::cross_namespace::{Grants, resource_of};
-use crate::reads::parts::selected_for;
 use crate::reads::{ControllerIdentity, Declared, Divided, MapContext, UndeclaredReads};
 use crate::source::spec::Role;
 use crate::source::{ControllerSources, DeletedObjects, Triggers};
@@ -127,7 +127,8 @@ impl<'a> Resolver<'a> {
     ) -> Option<Arc<ClusterController>> {
         let mut declared = Declared {
             divided: self.slots.as_ref().map(|slots| Divided {
-                slots: slots.clone(),
+                by: slots.by,
+                owned: slots.owned.clone(),
                 types: HashSet::new(),
             }),
             ..Declared::default()

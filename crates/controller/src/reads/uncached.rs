@@ -2,14 +2,13 @@
 
 use std::any::TypeId;
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use opkit_apimachinery::shard::ShardKey;
+use opkit_apimachinery::shard::{ShardKey, hash};
 use opkit_cache::Informer;
 use opkit_client::{Kind, Object};
+use opkit_leaderelection::OwnedSlots;
 
 use super::Declared;
-use crate::worker::slots::Slots;
 
 /// Where [`Context::fetch`](crate::Context::fetch) and `fetch_list` read the kinds that neither the
 /// controller nor the operator declares; see `Operator::undeclared_reads`.
@@ -58,7 +57,8 @@ pub(crate) enum Route<'a> {
 /// Kinds of which a replica of a sharded operator caches a part.
 #[derive(Debug)]
 pub(crate) struct Divided {
-    pub(crate) slots: Arc<Slots>,
+    pub(crate) by: ShardKey,
+    pub(crate) owned: OwnedSlots,
     pub(crate) types: HashSet<TypeId>,
 }
 
@@ -68,11 +68,8 @@ impl Declared {
     pub(crate) fn is_divided(&self, type_id: TypeId, namespace: Option<&str>) -> bool {
         let divided = self.divided.as_ref();
         let divided = divided.filter(|it| it.types.contains(&type_id));
-        divided.is_some_and(|it| match (it.slots.by, namespace) {
-            (ShardKey::Namespace, Some(namespace)) => {
-                let hash = it.slots.hash_of("", Some(namespace));
-                !it.slots.owned.serves(hash)
-            }
+        divided.is_some_and(|it| match (it.by, namespace) {
+            (ShardKey::Namespace, Some(namespace)) => !it.owned.serves(hash(namespace)),
             // The UID of an object that is not cached is unknown.
             (ShardKey::Uid, _) | (ShardKey::Namespace, None) => true,
         })

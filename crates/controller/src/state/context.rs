@@ -61,7 +61,7 @@ impl StateContext {
     /// reads wait until the cache of the kind is filled, for the manager's `cache_sync_timeout` at
     /// most. They show the writes through the client, and are errors after the operator has
     /// stopped. Writes are limited as those of [`client`](Self::client) are. In a sharded operator,
-    /// a kind is cached in part as [`lister`](Self::lister) says.
+    /// a kind is cached in part: see [`lister`](Self::lister).
     pub fn cached_client(&self) -> CachedClient {
         let client = Client::new(self.client());
         CachedClient::of_informers(client, self.caches.informers())
@@ -71,7 +71,9 @@ impl StateContext {
     /// Returns a lister of a declared kind, which reads the cache.
     ///
     /// In a sharded operator, the lister of a kind that only controllers declare has the objects
-    /// that the controllers of this replica cache: those of its slots, and none until it owns slots.
+    /// In a sharded operator, the lister of a kind that only controllers declare has the objects
+    /// that the controllers of this replica cache: those of its slots. It has none until it owns
+    /// slots.
     /// A kind that the operator or a webhook declares for reading is cached whole in addition.
     ///
     /// # Errors
@@ -131,7 +133,7 @@ impl StateContext {
     }
 
     /// Returns the caches of the kinds that the operator declares. In a sharded operator, a kind is
-    /// cached in part as [`lister`](Self::lister) says.
+    /// cached in part: see [`lister`](Self::lister).
     ///
     /// Without leader election a state is created before the caches are filled: call
     /// [`synced`](Reads::synced) before the first read.

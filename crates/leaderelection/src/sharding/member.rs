@@ -40,7 +40,7 @@ use crate::{
 /// Those of [`LeaderElector`]. A replica that cannot read the ring for the time in which a leader
 /// must renew its Lease has no slots until it can read the ring again.
 ///
-/// Nobody needs to delete the Leases. If a person deletes the Lease of the ring, or removes its
+/// There is no need to delete the Leases. If a person deletes the Lease of the ring, or removes its
 /// label, all replicas end their work at once, and they divide the slots again after the duration
 /// of a Lease. Two replicas may own a slot if the ring is deleted in the first seconds of its life
 /// or of all replicas, or if a replica starts in the moment in which a person deletes the Leases of

@@ -28,8 +28,8 @@ use super::engine::SlotView;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SlotAssignment {
-    /// Term in which this replica holds its Lease; `None` if it does not, or if it does not know the
-    /// ring, and then it owns no slot.
+    /// Term in which this replica holds its Lease; `None` if it does not, or if it does not know
+    /// the ring, and then it owns no slot.
     pub term: Option<u64>,
     /// Number of slots of the ring; 0 before the ring is known.
     pub of: u32,

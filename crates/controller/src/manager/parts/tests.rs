@@ -1,6 +1,7 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 
 use super::*;
+use crate::reads::Watched;
 
 fn source(watched: Watched, role: Role) -> SourceSpec {
     SourceSpec {
