@@ -48,7 +48,8 @@ pub struct ShardingOptions {
     /// whole.
     ///
     /// Runnables and states read the same part. Kinds that
-    /// [`Manager::reads`](crate::Manager::reads) declares are cached whole in each replica, beside the part of a controller.
+    /// [`Manager::reads`](crate::Manager::reads) declares are cached whole in each replica, beside
+    /// the part of a controller.
     pub by: ShardKey,
     /// Options of the Leases: the name of the ring's Lease, the namespace and the times.
     pub election: LeaderElectionOptions,
