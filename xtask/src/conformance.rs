@@ -48,6 +48,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut command = Command::new("cargo");
     command
         .args(["test", "--package", "conformance", "--lib"])
+        // The commands of the tour, in a cluster.
+        .args(["--package", "newcomer"])
         // Replicas as processes, which need the binary of an example.
         .args(["--package", "shop-operator", "--test", "replicas", "--"])
         .args(&args.arguments)
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     println!(
         "$ OPKIT_CONTROL_PLANE={plane} cargo test --package conformance --lib \
-         --package shop-operator --test replicas"
+         --package newcomer --package shop-operator --test replicas"
     );
     let mut child = command.spawn().context("cannot run cargo")?;
     let mut skipped = 0_usize;

@@ -8,4 +8,8 @@ mod project;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod real;
+#[cfg(test)]
+mod running;
+#[cfg(test)]
 mod tests;
