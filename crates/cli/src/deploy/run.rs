@@ -115,8 +115,8 @@ fn lease_namespace(cluster: &SelectedCluster, arguments: &[OsString]) -> Vec<Str
     }
 }
 
-/// Checks that the CRDs are installed and, unless the webhook of the conversion can be reached, that
-/// no object must be converted.
+/// Checks that the CRDs are installed and, unless the webhook of the conversion can be reached,
+/// that no object must be converted.
 async fn check_crds(built: &BuiltOperator, client: &Client, is_reachable: bool) -> Result<()> {
     for crd in built.model.crds() {
         let text = |pointer| crd.pointer(pointer).and_then(|it| it.as_str());

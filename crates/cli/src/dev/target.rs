@@ -131,8 +131,8 @@ impl Target {
         matches!(self, Self::Embedded(_))
     }
 
-    /// Returns the interval at which the view is refreshed. In a cluster, each refresh is a load for
-    /// others.
+    /// Returns the interval at which the view is refreshed. In a cluster, each refresh is a load
+    /// for others.
     pub(crate) fn refresh(&self) -> Duration {
         match self {
             Self::Embedded(_) => Duration::from_millis(250),

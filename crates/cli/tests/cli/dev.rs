@@ -334,8 +334,8 @@ async fn the_operator_can_work_on_a_cluster() {
     assert_eq!(crd.metadata.labels.unwrap_or_default()["made-by"], "two");
 }
 
-/// The API server cannot reach the conversion webhook: a CRD that needs it would make the objects of
-/// the cluster unreadable, so it is not applied.
+/// The API server cannot reach the conversion webhook: a CRD that needs it would make the objects
+/// of the cluster unreadable, so it is not applied.
 #[tokio::test]
 async fn a_crd_that_needs_its_webhook_is_not_applied_to_a_cluster() {
     let place = TempDir::new().unwrap();

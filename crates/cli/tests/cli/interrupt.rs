@@ -15,7 +15,7 @@ echo $$ >> PIDS
 wait
 "#;
 
-/// Reports whether a process runs. Nobody may wait for an orphan, so that it stays as a zombie.
+/// Reports whether a process runs. An orphan stays as a zombie if no process waits for it.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(") ").next().and_then(|it| it.chars().next());
