@@ -3,10 +3,14 @@
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::project::{command_in, opkit, text};
+
+/// Time limit of each wait, long enough for a slow machine; a passing test needs far less.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// `opkit dev`, which is killed when the test ends, also if the test fails.
 pub(crate) struct Dev {
@@ -132,6 +136,20 @@ impl Kubectl {
         let (out, errors) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{arguments:?}: {out}{errors}");
         out
+    }
+
+    /// Waits until a field of an object has a value.
+    pub(crate) fn until(&self, object: [&str; 2], path: &str, expected: &str) {
+        let start = SystemTime::now();
+        let format = format!("jsonpath={path}");
+        loop {
+            let found = self.run(&["get", object[0], object[1], "-o", &format]);
+            if found == expected {
+                return;
+            }
+            let waited = start.elapsed().unwrap_or_default();
+            assert!(waited < WAIT_MAX, "{object:?} {path} is {found:?}");
+        }
     }
 }
 

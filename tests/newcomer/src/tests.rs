@@ -1,9 +1,10 @@
 use std::fs;
-use std::io::ErrorKind;
+use std::path::Path;
 
 use crate::guide::{Guide, words};
+use crate::others;
 use crate::project::{EmptyDirectory, Project, command_in, opkit, repository, text};
-use crate::running::{Cluster, Dev, is_real};
+use crate::running::{Cluster, Dev, Kubectl, is_real};
 
 /// One test, because the parts build the same project.
 #[test]
@@ -46,7 +47,12 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
     for guide in ["tour.md", "walkthroughs.md"] {
         projects.extend(Guide::read(guide).follow(parent.path()));
     }
-    let names: Vec<_> = projects.iter().map(|it| it.file_name().unwrap()).collect();
+    let others = others::create(parent.path());
+    let names: Vec<_> = projects
+        .iter()
+        .chain(&others)
+        .map(|it| it.file_name().unwrap())
+        .collect();
     let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n";
     let manifest = format!("[workspace]\nmembers = {names:?}\nresolver = \"3\"\n\n{profile}");
     fs::write(parent.path().join("Cargo.toml"), manifest).unwrap();
@@ -80,27 +86,34 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
     // The steps of the tour beside `opkit dev`.
     let tour = &projects[0];
     let mut dev = Dev::start(command_in(tour, opkit()), "Robot robot-sample");
-    for line in Guide::read("tour.md").lines("kubectl ") {
-        let arguments = line.split(' ').map(|word| word.trim_matches('\''));
-        let mut kubectl = command_in(tour, "kubectl");
-        kubectl.args(arguments.skip(1));
-        match kubectl.env("KUBECONFIG", ".opkit/kubeconfig").output() {
-            Ok(output) => assert!(output.status.success(), "{line}: {}", text(&output.stderr)),
-            // A machine without kubectl skips these steps.
-            Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{line}"),
+    if let Some(kubectl) = Kubectl::find("the commands of the tour", tour, ".opkit/kubeconfig") {
+        for line in Guide::read("tour.md").lines("kubectl ") {
+            let arguments = line.split(' ').map(|word| word.trim_matches('\''));
+            let out = kubectl.run(&arguments.skip(1).collect::<Vec<_>>());
+            assert!(out.contains("robot-sample"), "{line}: {out}");
         }
+        let deployment = ["deployment", "robot-sample"];
+        kubectl.until(deployment, "{.spec.replicas}", "3");
+        kubectl.until(deployment, "{.status.readyReplicas}", "3");
+        kubectl.until(["robot", "robot-sample"], "{.status.readyReplicas}", "3");
     }
     dev.stop();
+    a_field_is_added_beside_dev(&projects[1]);
 
-    // The steps in a cluster: the tour has its own project, the walkthroughs end with the last.
-    let memcached = projects.last().unwrap();
+    a_manifest_of_a_tutorial_is_applied(others.last().unwrap());
+
+    // The steps in a cluster: those of the walkthroughs are the same for each project.
     let opkit = opkit();
-    for (guide, project) in [("tour.md", tour), ("walkthroughs.md", memcached)] {
+    let mut places = vec![("tour.md", tour)];
+    places.extend(projects[2..].iter().map(|it| ("walkthroughs.md", it)));
+    for (guide, project) in places {
         let cluster = Cluster::start(project);
         let lines = Guide::read(guide).cluster_lines();
         assert!(lines.len() > 3, "{guide}");
         for line in lines {
             let mut command = command_in(project, &opkit);
+            let name = project.file_name().unwrap().to_string_lossy();
+            let line = line.replace("memcached-operator", &name);
             command.args(words(&line).iter().skip(1));
             let output = command
                 .env("KUBECONFIG", &cluster.kubeconfig)
@@ -110,4 +123,76 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
             assert!(output.status.success(), "{line}: {out}{errors}");
         }
     }
+    for (project, crd, object) in [
+        (
+            &projects[2],
+            "demo.example.com_demoes.yaml",
+            "demo/demo-sample",
+        ),
+        (
+            &projects[3],
+            "webapp.my.domain_guestbooks.yaml",
+            "guestbook/guestbook-sample",
+        ),
+        (
+            &projects[4],
+            "cache.example.com_memcacheds.yaml",
+            "memcached/memcached-sample",
+        ),
+    ] {
+        let path = project.join("config/crd/bases").join(crd);
+        assert!(path.is_file(), "{}", path.display());
+        the_layout_is_applied(project, object);
+    }
+}
+
+/// The layout of kubebuilder's projects, by kubectl alone.
+fn the_layout_is_applied(project: &Path, object: &str) {
+    let cluster = Cluster::start(project);
+    let kubeconfig = cluster.kubeconfig.to_str().unwrap();
+    let Some(kubectl) = Kubectl::find("kubectl apply -k", project, kubeconfig) else {
+        return;
+    };
+    kubectl.run(&["apply", "-k", "config/default"]);
+    let deployments = kubectl.run(&["get", "deployments", "-A", "-o", "name"]);
+    assert!(deployments.contains("-controller-manager"), "{deployments}");
+    kubectl.run(&["apply", "-k", "config/samples"]);
+    let found = kubectl.run(&["get", object, "-o", "name"]);
+    let name = object.split('/').nth(1).unwrap();
+    assert!(found.trim().ends_with(&format!("/{name}")), "{found}");
+}
+
+/// The manifest of another tutorial, which `opkit dev` applies unchanged: two pods run.
+fn a_manifest_of_a_tutorial_is_applied(project: &Path) {
+    let mut dev = Dev::start(command_in(project, opkit()), "Robot robot-one  2/2");
+    if let Some(kubectl) = Kubectl::find("the robot", project, ".opkit/kubeconfig") {
+        let path = "{.spec.command[1]}";
+        kubectl.until(["robots.robot.llleon.io", "robot-one"], path, "3600");
+    }
+    dev.stop();
+}
+
+/// The sources are edited while the operator runs, and the new field is used.
+fn a_field_is_added_beside_dev(nginx: &Path) {
+    let mut dev = Dev::start(command_in(nginx, opkit()), "Nginx nginx-sample");
+    let path = nginx.join("src/nginx.rs");
+    let source = fs::read_to_string(&path).unwrap();
+    let start = "pub struct NginxSpec {\n";
+    let field = "    /// Color of the pages.\n    pub color: Option<String>,\n";
+    assert!(source.contains(start), "{source}");
+    let edited = source.replace(start, &format!("{start}{field}"));
+    fs::write(&path, edited).unwrap();
+    dev.until(|line| line.contains("nginx-operator restarted"));
+    let kubectl = Kubectl::find("a new field, by kubectl", nginx, ".opkit/kubeconfig");
+    if let Some(kubectl) = kubectl {
+        let object = ["nginx", "nginx-sample"];
+        let patch = r#"{"spec":{"color":"red"}}"#;
+        kubectl.run(&[
+            "patch", object[0], object[1], "--type", "merge", "-p", patch,
+        ]);
+        // A field that the CRD does not have is pruned.
+        kubectl.until(object, "{.spec.color}", "red");
+    }
+    dev.stop();
+    fs::write(&path, source).unwrap();
 }
