@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod imported;
+#[cfg(test)]
 mod others;
 #[cfg(test)]
 mod project;

@@ -2,9 +2,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::guide::{Guide, words};
-use crate::others;
 use crate::project::{EmptyDirectory, Project, command_in, opkit, repository, text};
 use crate::running::{Cluster, Dev, Kubectl, is_real};
+use crate::{imported, others};
 
 /// One test, because the parts build the same project.
 #[test]
@@ -48,11 +48,9 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
         projects.extend(Guide::read(guide).follow(parent.path()));
     }
     let others = others::create(parent.path());
-    let names: Vec<_> = projects
-        .iter()
-        .chain(&others)
-        .map(|it| it.file_name().unwrap())
-        .collect();
+    let imported = imported::create(parent.path());
+    let members = projects.iter().chain(&others).chain([&imported]);
+    let names: Vec<_> = members.map(|it| it.file_name().unwrap()).collect();
     let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n";
     let manifest = format!("[workspace]\nmembers = {names:?}\nresolver = \"3\"\n\n{profile}");
     fs::write(parent.path().join("Cargo.toml"), manifest).unwrap();
@@ -76,12 +74,15 @@ fn the_projects_of_the_guides_compile_and_pass_their_tests() {
         "a_guestbook_becomes_ready",
         "a_nginx_becomes_ready",
         "a_cache_has_its_pods",
+        "the_operator_is_sound",
     ] {
         assert!(
             out.contains(&format!("test {test} ... ok")),
             "{test}: {out}"
         );
     }
+
+    imported::crds_are_the_originals(&imported);
 
     // The steps of the tour beside `opkit dev`.
     let tour = &projects[0];
