@@ -8,8 +8,10 @@ use crate::tests::send;
 use crate::{WebhookRouter, WebhookSet};
 
 fn router(convert: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + 'static) -> WebhookRouter {
-    let mut set = WebhookSet::default();
-    set.conversion = Some(ConversionWebhook::new(convert));
+    let set = WebhookSet {
+        conversion: Some(ConversionWebhook::new(convert)),
+        ..WebhookSet::default()
+    };
     WebhookRouter::with_services(set, Services::default())
 }
 

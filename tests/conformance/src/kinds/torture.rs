@@ -241,8 +241,8 @@ pub(crate) struct RetiredSpec {
     pub(crate) name: String,
 }
 
-/// Parked is a kind that is no longer served. controller-gen refuses to print a CRD without a served
-/// version, so this is not among those that are compared with it.
+/// Parked is a kind that is no longer served. controller-gen refuses to print a CRD without a
+/// served version, so this is not among those that are compared with it.
 #[opkit::kind(
     group = "torture.opkit.dev",
     version = "v1",

@@ -8,16 +8,18 @@ use hyper::body::Frame;
 
 use super::*;
 
+type Piece = Result<Frame<Bytes>, Infallible>;
+
 /// Returns the sender of the pieces of a body, and the body.
 fn pieces() -> (
-    mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>,
-    StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, Infallible>>>,
+    mpsc::UnboundedSender<Piece>,
+    StreamBody<mpsc::UnboundedReceiver<Piece>>,
 ) {
     let (sender, receiver) = mpsc::unbounded();
     (sender, StreamBody::new(receiver))
 }
 
-fn kib(count: usize) -> Result<Frame<Bytes>, Infallible> {
+fn kib(count: usize) -> Piece {
     Ok(Frame::data(vec![b'x'; count * 1024].into()))
 }
 
