@@ -64,9 +64,9 @@ impl InstallArgs {
             .crds
             .prepare(Some(&self.descriptions), &printer)
             .await?;
-        let changes = deployer
-            .install(&crds, &mut |progress| printer.show(&progress))
-            .await?;
+        let mut report = |progress| printer.show(&progress);
+        let install = deployer.install(&crds, &mut report);
+        let changes = printer.wait_for(install).await?;
         if let Some(format) = self.crds.output {
             let crds = changes.iter();
             let crds: Vec<_> = crds
@@ -113,9 +113,9 @@ impl UninstallArgs {
     pub(crate) async fn run(&self) -> Result<()> {
         let printer = Printer::new(is_for_script(self.crds.output));
         let (deployer, crds) = self.crds.prepare(None, &printer).await?;
-        let removed = deployer
-            .uninstall(&crds, self.force, &mut |progress| printer.show(&progress))
-            .await?;
+        let mut report = |progress| printer.show(&progress);
+        let uninstall = deployer.uninstall(&crds, self.force, &mut report);
+        let removed = printer.wait_for(uninstall).await?;
         if let Some(format) = self.crds.output {
             return print(format, &removed);
         }

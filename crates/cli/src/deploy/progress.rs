@@ -1,66 +1,99 @@
 //! Lines that show the steps of a deployment. On a terminal, the line of a rollout is replaced
-//! until the rollout is complete.
+//! until the rollout is complete, and waits show their time.
+
+mod lines;
 
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use opkit_deploy::{Change, Progress};
+use tokio::time::Instant;
 
+use self::lines::Lines;
 use crate::output;
+
+/// Interval at which the time of a wait is shown.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Writer of the lines.
 #[derive(Debug)]
 pub(crate) struct Printer {
     /// Whether standard output is for the result, so that the lines go to standard error.
     to_stderr: bool,
-    is_terminal: bool,
-    /// Whether the last line is to be replaced.
-    is_open: AtomicBool,
+    /// The lines on a terminal; `None` if no line can be replaced.
+    lines: Option<Mutex<Lines>>,
 }
 
 impl Printer {
     /// Creates a printer. With `is_for_script`, the lines go to standard error.
     pub(crate) fn new(is_for_script: bool) -> Self {
+        let is_terminal = match is_for_script {
+            true => std::io::stderr().is_terminal(),
+            false => std::io::stdout().is_terminal(),
+        };
         Self {
             to_stderr: is_for_script,
-            is_terminal: match is_for_script {
-                true => std::io::stderr().is_terminal(),
-                false => std::io::stdout().is_terminal(),
-            },
-            is_open: AtomicBool::new(false),
+            lines: is_terminal.then(|| Mutex::new(Lines::new(Instant::now()))),
         }
     }
 
     /// Prints a line with a label.
     pub(crate) fn line(&self, what: &str, text: &str) {
-        self.write(&format!("{}\n", labelled(what, text)));
+        self.print(&labelled(what, text), true);
     }
 
     /// Prints the last line of a command.
     pub(crate) fn end(&self, text: &str) {
-        self.write(&format!("{text}\n"));
+        self.print(text, true);
     }
 
     /// Prints a step.
     pub(crate) fn show(&self, progress: &Progress) {
-        let Some((what, text, is_last)) = describe(progress) else {
-            return;
-        };
-        let line = labelled(&what, &text);
-        let is_open = self.is_terminal && !is_last;
-        self.is_open.store(is_open, Ordering::Relaxed);
-        match (self.is_terminal, is_last) {
-            (true, true) => self.write(&format!("\r\x1b[K{line}\n")),
-            (true, false) => self.write(&format!("\r\x1b[K{line}")),
-            (false, _) => self.write(&format!("{line}\n")),
+        if let Some((what, text, is_last)) = describe(progress) {
+            self.print(&labelled(&what, &text), is_last);
         }
     }
 
-    /// Ends a line that would be replaced, before an error is printed.
-    pub(crate) fn break_line(&self) {
-        if self.is_open.swap(false, Ordering::Relaxed) {
-            self.write("\n");
+    /// Waits for a command that reports its steps. On a terminal, shows each second for how long
+    /// the present step takes.
+    ///
+    /// # Cancel safety
+    /// That of `work`. The line of the last step is not ended.
+    pub(crate) async fn wait_for<T, E>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let mut work = pin!(work);
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    if done.is_err() {
+                        self.on_terminal(Lines::end);
+                    }
+                    return done;
+                }
+                _ = tick.tick(), if self.lines.is_some() => {
+                    self.on_terminal(|lines| lines.tick(Instant::now()));
+                }
+            }
+        }
+    }
+
+    fn print(&self, line: &str, is_last: bool) {
+        match self.lines {
+            Some(_) => self.on_terminal(|lines| lines.print(line, is_last, Instant::now())),
+            None => self.write(&format!("{line}\n")),
+        }
+    }
+
+    fn on_terminal(&self, change: impl FnOnce(&mut Lines) -> String) {
+        if let Some(lines) = &self.lines {
+            let text = change(&mut lines.lock().unwrap_or_else(PoisonError::into_inner));
+            self.write(&text);
         }
     }
 

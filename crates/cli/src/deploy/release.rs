@@ -92,17 +92,16 @@ impl DeployArgs {
                 let name = self.operator_name.as_deref();
                 let identity = self.operator.identity(name, namespace, &printer);
                 let (operator, namespace) = identity.await?;
-                deployer
-                    .rollback(&operator, &namespace, wanted, &mut report)
-                    .await
+                let rollback = deployer.rollback(&operator, &namespace, wanted, &mut report);
+                printer.wait_for(rollback).await?
             }
             None => {
                 let built = self.operator.build_for(&self.render, &printer);
                 let release = release(&built.await?, &self.render, is_local(&cluster))?;
-                deployer.deploy(&release, &mut report).await
+                let deploy = deployer.deploy(&release, &mut report);
+                printer.wait_for(deploy).await?
             }
         };
-        let deployed = deployed.inspect_err(|_| printer.break_line())?;
         match self.output {
             Some(format) => print(format, &deployed),
             None => {
@@ -166,11 +165,9 @@ impl UndeployArgs {
         let deployer = Deployer::new(cluster.client)
             .dry_run(self.dry_run)
             .timeout(Duration::from_secs(self.timeout));
-        let undeployed = deployer
-            .undeploy(&operator, &namespace, &mut |progress| {
-                printer.show(&progress);
-            })
-            .await?;
+        let mut report = |progress| printer.show(&progress);
+        let undeploy = deployer.undeploy(&operator, &namespace, &mut report);
+        let undeployed = printer.wait_for(undeploy).await?;
         if let Some(format) = self.output {
             return print(format, &undeployed);
         }
