@@ -191,6 +191,7 @@ async fn a_release_is_deployed_pruned_rolled_back_and_removed() {
         "{text}"
     );
     assert!(!text.contains('\x1b'), "no terminal: {text:?}");
+    golden("deploy.txt", &masked(&text));
 
     // A new version without the budget: it is pruned.
     place.print(&model("1.1.0"));
@@ -212,6 +213,7 @@ async fn a_release_is_deployed_pruned_rolled_back_and_removed() {
         back.contains("rolled back to op 1.0.0 as revision 3: 1 created, 1 changed"),
         "{back}"
     );
+    golden("deploy-rollback.txt", &masked(&back));
     assert_eq!(image().await, "op:1.0.0");
     assert_eq!(cluster.number_of::<PodDisruptionBudget>().await, 1);
     let missing = place.opkit(&["deploy", "--rollback=7", "--operator-name", "op"]);
@@ -225,6 +227,7 @@ async fn a_release_is_deployed_pruned_rolled_back_and_removed() {
         "{gone}"
     );
     assert!(gone.ends_with("0 CRDs deleted, 1 kept\n"), "{gone}");
+    golden("undeploy.txt", &masked(&gone));
     assert!(cluster.crd_exists().await);
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     assert!(namespaces.get_opt(NAMESPACE).await.unwrap().is_none());
@@ -242,6 +245,7 @@ async fn crds_are_installed_and_deleted_without_their_operator() {
         dry.ends_with("installed 1 CRDs, 1 changed (dry run)\n"),
         "{dry}"
     );
+    golden("install-dry-run.txt", &masked(&dry));
     assert!(!cluster.crd_exists().await);
     let run = place.opkit(&["run"]);
     refused(&run, &[CRD, "`opkit install`"]);
@@ -273,7 +277,8 @@ async fn crds_are_installed_and_deleted_without_their_operator() {
     let kept = place.opkit(&["uninstall"]);
     refused(&kept, &["robots.op.opkit.dev (1)", "--force"]);
     assert!(cluster.crd_exists().await);
-    place.stdout(&["uninstall", "--force"]);
+    let forced = place.stdout(&["uninstall", "--force"]);
+    golden("uninstall.txt", &masked(&forced));
     assert!(!cluster.crd_exists().await);
 }
 
@@ -462,10 +467,8 @@ fn shells_and_manuals_get_their_files() {
         String::from_utf8(output.stdout).unwrap()
     };
     for shell in ["bash", "zsh", "fish", "powershell"] {
-        assert!(
-            stdout(&["completion", shell]).contains("undeploy"),
-            "{shell}"
-        );
+        let script = stdout(&["completion", shell]);
+        assert!(script.contains("undeploy"), "{shell}");
     }
     assert_eq!(
         stdout(&["version"]),

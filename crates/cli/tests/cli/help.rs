@@ -84,6 +84,17 @@ fn every_command_has_a_description_and_an_example() {
 }
 
 #[test]
+fn the_help_of_all_commands_is_as_reviewed() {
+    let mut all = all();
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    let helps = all.iter().map(|Help { path, text }| {
+        let command = path.join(" ");
+        format!("$ opkit {command} --help\n{text}\n")
+    });
+    golden("help.txt", &helps.collect::<String>());
+}
+
+#[test]
 fn an_unknown_flag_is_wrong_usage() {
     for Help { path, .. } in all() {
         let output = run(&path, "--no-such-flag");

@@ -7,6 +7,7 @@ mod crd;
 mod deploy;
 mod dev;
 mod doctor;
+mod golden;
 mod guides;
 mod help;
 mod import;
@@ -28,6 +29,8 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
+
+use golden::{golden, masked};
 
 /// Time limit of each wait, long enough for a slow machine; a passing test needs far less.
 const WAIT_MAX: Duration = Duration::from_secs(60);
