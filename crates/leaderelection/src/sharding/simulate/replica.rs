@@ -89,10 +89,16 @@ impl Replica {
 
     /// Returns the cells that the replica owns, as a set of bits.
     pub(super) fn held(&self, now: Duration) -> u128 {
-        match self.is_open(now) && self.clock.local(now) < self.view.until {
+        match self.is_open(now) && self.knows_slots(now) {
             true => self.cells,
             false => 0,
         }
+    }
+
+    /// Reports whether the view counts by the local clock. The fences of slots check that too, even
+    /// if the process was paused and has not handled the end of the view.
+    fn knows_slots(&self, now: Duration) -> bool {
+        self.clock.local(now) < self.view.until
     }
 
     /// Returns the cells that the replica owns, without those that it should have given away.
@@ -372,7 +378,8 @@ impl Simulation {
         let next = self.random_duration(self.timing.retry_period);
         self.schedule(next, Event::Start(index, generation));
         let replica = &self.replicas[index];
-        if !replica.is_open(self.now) || replica.is_stopping || replica.served & (1 << cell) == 0 {
+        let serves = replica.knows_slots(self.now) && replica.served & (1 << cell) != 0;
+        if !replica.is_open(self.now) || replica.is_stopping || !serves {
             return Ok(());
         }
         self.check_reconciled_once(index, cell)?;
@@ -417,7 +424,8 @@ impl Simulation {
             return Ok(());
         }
         let is_in_term = replica.is_open(now) && replica.engine.term() == work.term;
-        let is_granted = replica.grants[work.cell as usize] == work.grant;
+        let is_granted =
+            replica.knows_slots(now) && replica.grants[work.cell as usize] == work.grant;
         if !is_in_term || !(is_granted || self.bug == Bug::NoSlotFence) {
             return Ok(());
         }
