@@ -209,7 +209,8 @@ async fn a_process_that_ends_is_reported_with_its_log() {
         .map(|e| e.file_name())
         .collect();
     left.sort();
-    left.retain(|name| name != "kube-controller-manager.log");
+    // These depend on the assets, and on the time at which the server has written its first event.
+    left.retain(|name| name != "kube-controller-manager.log" && name != "audit.log");
     assert_eq!(left, ["etcd.log", "kube-apiserver.log"]);
     assert!(plane.is_ready().await.is_err());
     fs::remove_dir_all(&directory).unwrap();
