@@ -555,8 +555,9 @@ impl Simulation {
     /// Returns the maximum time between a fault and the moment at which each cell has an owner.
     pub(super) fn bound(&self) -> Duration {
         // A list, the removal of the holder, a list and an update follow one another. The second
-        // retry period has room for them unless it is as short as here.
-        Self::slowest(self.lease() + self.timing.retry_period * 2) + LATENCY_MAX * 2
+        // retry period has room for them, but hardly if it is as short as here.
+        let room = LATENCY_MAX * 5 / 4;
+        Self::slowest(self.lease() + self.timing.retry_period * 2) + room
     }
 }
 
