@@ -4,8 +4,8 @@ fn problems(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn problems_are_logged_at_intervals_and_counted_between() {
+#[test]
+fn problems_are_logged_at_intervals_and_counted_between() {
     let log = ConversionLog::default();
     let now = Instant::now();
     assert_eq!(log.add(Vec::new(), now), None);
