@@ -144,7 +144,7 @@
 //! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment),
 //! `database-operator` (six kinds of children, flags, metrics, a finalizer with a Job),
 //! `shop-operator` (children in order), `bucket-operator` (a resource outside of the cluster),
-//! `catalog-operator` (a web server that answers from the cache),
+//! `catalog-operator` (a web server that reads the cache),
 //! `namespace-operator` (a built-in kind), `secret-operator` (references to other namespaces),
 //! `demo-operator` (kube's derive).
 

@@ -22,7 +22,7 @@ impl Place {
         project.join(path).exists()
     }
 
-    /// Runs a command and gives the answers, each after its question. Returns the exit code and
+    /// Runs a command and types a reply after each question. Returns the exit code and
     /// what the terminal shows at the end.
     fn answer(&self, arguments: &[&str], answers: &[(&str, &str)]) -> (i32, String) {
         let directory = self.parent.path().join("robot-operator");

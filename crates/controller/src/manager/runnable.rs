@@ -301,7 +301,7 @@ impl AnyRunnable {
     }
 
     /// Creates a runnable that runs in every process, whether it is the leader or not, such as a
-    /// web server that answers from the cache. The runnable starts when the caches are filled.
+    /// web server that reads the cache. The runnable starts when the caches are filled.
     pub fn on_every_replica<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,

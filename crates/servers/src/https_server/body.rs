@@ -174,8 +174,8 @@ impl Reserved<'_> {
     }
 }
 
-/// Makes room for `more` bytes. The buffer grows to the stated length in few steps, but never to
-/// more than a few times of what has arrived.
+/// Reserves space for `more` bytes. The buffer grows to the stated length in few steps, but never
+/// to more than a few times of what has arrived.
 fn grow(buffer: &mut BytesMut, more: usize, declared: usize) {
     let needed = buffer.len().saturating_add(more);
     if needed > buffer.capacity() {
